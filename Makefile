@@ -1,0 +1,88 @@
+# Transformers, step by step. `make help` lists the targets.
+
+PYTHON ?= python3
+LESSON ?=
+ARGS ?=
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.stamp
+PIP := $(PY) -m pip --quiet --disable-pip-version-check
+PYTEST := $(PY) -m pytest -p no:cacheprovider -n 2
+UNIT := $(PYTEST) --dist loadgroup
+NBVAL := --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout=600 \
+         --nbval-kernel-startup-timeout=120 --nbval-sanitize-with=tests/sanitize.cfg
+
+# An environment knows where it stands: set it up again when the folder was moved.
+ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
+$(shell rm -f $(STAMP))
+endif
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help lab setup test quick lint check unit solutions students build \
+        kill-matrix progress pretrain clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
+
+lab: setup  ## set up, copy missing notebooks to work/ and open JupyterLab on them
+	@$(PY) -m tools.lab $(ARGS)
+
+setup: $(STAMP)  ## create .venv and install what the course needs
+	@:
+
+test: lint check unit solutions students  ## run everything that CI runs
+
+quick: lint check  ## lint, check and fast unit tests; LESSON=02 for one lesson
+	COURSE_LESSON=$(LESSON) $(UNIT) -m "not notebooks and not slow"
+
+lint: setup  ## check style and layout of the code
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+check: setup  ## compare the committed notebooks with what the lessons build
+	$(PY) -m tools.build --check
+
+unit: setup  ## run the unit tests
+	$(UNIT) -m "not notebooks"
+
+solutions: setup  ## execute every solution notebook and compare its outputs
+	$(PYTEST) $(NBVAL) --durations=5 solutions
+
+students: setup  ## execute every untouched student notebook
+	$(UNIT) -m notebooks
+
+build: setup  ## build notebooks/ and solutions/ from lessons/
+	$(PY) -m tools.build $(ARGS)
+
+kill-matrix: setup  ## print which check names which known mistake
+	$(PY) -m tools.kill_matrix $(ARGS)
+
+progress: setup  ## print which exercises you have passed
+	@$(PY) -m helpers.checks.progress
+
+pretrain: setup  ## train the bundled language model again
+	$(PY) -m tools.pretrain $(ARGS)
+
+clean:  ## remove .venv and caches; never touches work/
+	rm -rf $(VENV) .ruff_cache .pytest_cache .hypothesis build dist slides *.egg-info
+	find helpers lessons tools tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(STAMP): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+	  echo "The course needs Python 3.11, 3.12 or 3.13, and '$(PYTHON)' is not one of them:" \
+	       "name another with 'make PYTHON=python3.11 $(or $(MAKECMDGOALS),setup)'." >&2; exit 1; }
+	@$(PY) -m pip --version >/dev/null 2>&1 \
+	  || $(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 \
+	  || { $(PYTHON) -m venv --clear --without-pip $(VENV) \
+	       && $(PYTHON) -m pip --quiet --python $(PY) install pip; } >/dev/null 2>&1 \
+	  || { rm -rf $(VENV); echo "Could not create $(VENV): Python's venv module is incomplete." \
+	       "On Debian or Ubuntu run 'sudo apt install python3-venv', then try again." >&2; exit 1; }
+	@echo "Installing packages into $(VENV); the first time this takes some minutes ..."
+	@$(PIP) install -r requirements.txt \
+	  && PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation -e . \
+	  || { echo "The installation failed, see pip's message above; when that is fixed," \
+	       "run 'make setup' again: it goes on where it stopped." >&2; exit 1; }
+	@printf '%s\n' '$(CURDIR)' > $@
+	@echo "Ready: $$($(PY) --version) in $(VENV)."

@@ -1,0 +1,194 @@
+"""What every test run shares: a quiet offline environment and a stricter nbval.
+
+Unit tests run without a network. nbval 0.11 lets some broken notebooks pass, so its
+cells are judged again here; `tests/test_nbval_guard.py` proves each rule.
+"""
+
+import os
+import socket
+import time
+from pathlib import Path
+from queue import Empty
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent
+
+# Kernels inherit the environment. One thread per process: two processes that use two
+# threads each are several times slower on two cores.
+DEFAULTS = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "PYTHONHASHSEED": "0",
+}
+for name, value in DEFAULTS.items():
+    os.environ.setdefault(name, value)
+os.environ["COURSE_PROGRESS"] = "off"  # a check under test records nothing
+os.environ.pop("MPLBACKEND", None)  # a kernel chooses the inline backend by itself
+os.environ["PYTHONPATH"] = os.pathsep.join(  # kernels start in the notebook's folder
+    [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+)
+
+try:
+    from nbval.kernel import RunningKernel
+    from nbval.plugin import IPyNbCell
+except ImportError:  # unit tests run without nbval too
+    IPyNbCell = ()
+
+
+# --- one lesson alone: `make quick LESSON=02` sets COURSE_LESSON ----------------------
+
+
+def lesson_number(text) -> int | None:
+    """Return 2 for "2", "02", "2.4" or "02_attention", and None for anything else."""
+    digits = str(text).replace("_", ".").split(".")[0]
+    return int(digits) if digits.isdigit() else None
+
+
+def pytest_configure(config):
+    """Refuse a lesson that does not exist before anything is collected."""
+    wanted = os.environ.get("COURSE_LESSON")
+    if not wanted:
+        return
+    found = sorted(path.stem for path in (ROOT / "lessons").glob("[0-9]*.py"))
+    if lesson_number(wanted) not in map(lesson_number, found):
+        names = ", ".join(found) or "none yet"
+        raise pytest.UsageError(f"There is no lesson {wanted!r}; choose from: {names}.")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Keep the chosen lesson's tests, and wait longer for the outputs of a cell."""
+    wanted = lesson_number(os.environ.get("COURSE_LESSON"))
+    if wanted is not None:
+        dropped = [item for item in items if wanted not in lessons_of(item)]
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if wanted in lessons_of(item)]
+    for item in items:
+        if isinstance(item, IPyNbCell):
+            item.output_timeout = 60  # nbval's own five seconds fail on a busy machine
+
+
+def lessons_of(item) -> set[int | None]:
+    """Return the numbers in an item's `lesson` markers."""
+    return {
+        lesson_number(arg) for mark in item.iter_markers("lesson") for arg in mark.args
+    }
+
+
+# --- unit tests: no network, no screen ------------------------------------------------
+
+LOCAL_NAMES = {"localhost", "::1", "0.0.0.0", "", None}
+
+
+def refuse_distant(host):
+    """Raise unless `host` is this machine."""
+    host = host.decode() if isinstance(host, bytes) else host
+    if host not in LOCAL_NAMES and not host.startswith("127."):
+        raise RuntimeError(f"A unit test tried to reach {host}: tests run offline.")
+
+
+def local_only(connect):
+    """Wrap `socket.connect` so that it reaches nothing but this machine."""
+
+    def guarded(self, address):
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            refuse_distant(address[0])
+        return connect(self, address)
+
+    return guarded
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_network():
+    """Forbid connections and name look-ups beyond this machine."""
+    look_up = socket.getaddrinfo
+
+    def guarded_look_up(host, *args, **kwargs):
+        refuse_distant(host)
+        return look_up(host, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("connect", "connect_ex"):
+            patch.setattr(socket.socket, name, local_only(getattr(socket.socket, name)))
+        patch.setattr(socket, "getaddrinfo", guarded_look_up)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_screen():
+    """Draw figures into memory."""
+    import matplotlib
+
+    matplotlib.use("agg")
+
+
+# --- notebooks: what nbval 0.11 overlooks ---------------------------------------------
+
+
+def await_reply(self, msg_id, timeout=None):
+    """Wait for the kernel's reply, keep its status, and notice a kernel that died.
+
+    nbval looks only at error messages. An unknown magic, an exception group or an
+    exception that cannot be drawn sends none; the reply's status says "error".
+    """
+    self.last_status = None
+    deadline = time.monotonic() + (timeout or 600)
+    while True:
+        try:
+            message = self.get_message("shell", timeout=2)
+        except Empty:
+            if not self.is_alive():
+                raise RuntimeError("The kernel died while it ran this cell.") from None
+            if time.monotonic() > deadline:
+                raise
+            continue
+        if message["parent_header"].get("msg_id") == msg_id:
+            self.last_status = message["content"].get("status")
+            return
+
+
+if IPyNbCell:
+    RunningKernel.await_reply = await_reply
+
+
+def complaint(item) -> str | None:
+    """Return what is wrong with a cell that nbval let pass, or None."""
+    status = getattr(item.parent.kernel, "last_status", None)
+    expects_error = item.options["check_exception"]
+    if expects_error and status != "error":
+        return "This cell is tagged raises-exception, but it did not raise."
+    if not expects_error and status != "ok":
+        return f"The kernel replied {status!r} without an error message."
+    if item.options["check"] and item.cell.execution_count is None:
+        return "Its output is to be compared, but the stored cell was never executed."
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Turn a cell red that nbval wrongly lets pass."""
+    result = yield
+    if isinstance(item, IPyNbCell) and (message := complaint(item)):
+        item.raise_cell_error(message)
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Remember the first cell of a notebook that failed."""
+    report = yield
+    if isinstance(item, IPyNbCell) and report.failed:
+        item.parent.first_failure = getattr(item.parent, "first_failure", item.name)
+    return report
+
+
+def pytest_runtest_setup(item):
+    """Skip the rest of a notebook after its first failure: it would only follow."""
+    failed = getattr(item.parent, "first_failure", None)
+    if isinstance(item, IPyNbCell) and failed:
+        pytest.skip(f"{failed} of this notebook failed")

@@ -1,0 +1,117 @@
+"""2.6: the query that fetches a given value; 2.8: a row with nothing to look at."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from helpers.checks.attention.shared import (
+    normal,
+)
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Look,
+    mistake,
+)
+
+
+def query_for(keys: Tensor, wanted: int) -> Tensor:
+    """The course's own answer to 2.6."""
+    target = torch.zeros(len(keys), dtype=keys.dtype)
+    target[wanted] = 20.0 * keys.shape[-1] ** 0.5
+    return torch.linalg.pinv(keys) @ target
+
+
+def _fetch_cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+    cases = []
+    for count, d_head in ((3, 4), (5, 7), (6, 11)):
+        keys = normal(draw, count, d_head)
+        keys[1] = 2 * keys[0] + 0.3 * keys[1]  # longer, and nearly the same direction
+        for wanted in (0, count - 1):
+            cases.append(
+                Case(
+                    f"key {wanted} of {count}",
+                    (keys, wanted),
+                    inputs=("keys", "wanted"),
+                    look=_fetch,
+                )
+            )
+    return cases
+
+
+def _fetch(call: Callable, keys: Tensor, wanted: int) -> Look:
+    """Judge the weight that is reached: many queries are right."""
+    query = call(keys, wanted)
+    if not isinstance(query, Tensor) or query.shape != keys.shape[1:]:
+        return Look({"query": query})
+    weights = (keys @ query.to(keys.dtype) / keys.shape[-1] ** 0.5).softmax(0)
+    reached = bool(weights[wanted] > 0.99)
+    return Look({"at least 0.99 of the weight on it": reached}, {"weights": weights})
+
+
+@mistake(
+    "the key itself",
+    "The query is the wanted key; a longer key in the same direction answers louder.",
+    "A score is a dot product: it grows with the length of the key.",
+)
+def _itself(keys: Tensor, wanted: int) -> Tensor:
+    return keys[wanted].clone()
+
+
+@mistake(
+    "the key, made longer",
+    "The query points along the wanted key; a longer key in nearly the same direction "
+    "still answers louder.",
+    "Which direction makes the other keys' scores small, not only this one large?",
+    lambda keys, wanted: 10 * keys[wanted],
+    lambda keys, wanted: 1000 * keys[wanted],
+)
+def _louder(keys: Tensor, wanted: int) -> Tensor:
+    return 100 * keys[wanted]
+
+
+@mistake(
+    "not sharp enough",
+    "The direction is right, but the scores are so close together that the softmax "
+    "spreads the weight.",
+    "How large must the wanted score be to leave the others below one per cent?",
+    lambda keys, wanted: torch.linalg.pinv(keys)[:, wanted] * keys.shape[-1] ** 0.5,
+)
+def _blunt(keys: Tensor, wanted: int) -> Tensor:
+    return torch.linalg.pinv(keys)[:, wanted]
+
+
+@mistake(
+    "one-hot over the keys",
+    "The result says which key is wanted; it has one number per key, not per feature.",
+    "A query lives in the same space as a key. How many numbers is that?",
+)
+def _one_hot(keys: Tensor, wanted: int) -> Tensor:
+    return torch.eye(len(keys), dtype=keys.dtype)[wanted]
+
+
+EXERCISES = (
+    Exercise(
+        "2.6",
+        "The query that fetches a given value",
+        "function",
+        difficulty=4,
+        minutes=15,
+        points=2,
+        answers=(Answer("query_for", query_for, {"query": "d_head"}),),
+        cases=_fetch_cases,
+        proves="99 % of the weight on the wanted key, in three soft dictionaries",
+        misconceptions=(_itself, _louder, _blunt, _one_hot),
+    ),
+    Exercise(
+        "2.8",
+        "A row with nothing to attend to",
+        "written",
+        difficulty=3,
+        minutes=8,
+        points=3,
+    ),
+)

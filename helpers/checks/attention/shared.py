@@ -1,0 +1,32 @@
+"""What the exercises share: inputs of the cases, and a property of all weights."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Case, Property
+
+BATCH, HEADS, QUERIES, KEYS, D_HEAD, WIDTH = 2, 3, 5, 7, 4, 6
+
+
+def normal(draw: torch.Generator, *size: int, dtype: Any = torch.float64) -> Tensor:
+    """Standard normal numbers, drawn in float64 whatever the dtype."""
+    return torch.randn(size, generator=draw, dtype=torch.float64).to(dtype)
+
+
+def random_mask(draw: torch.Generator, *size: int) -> Tensor:
+    """A random mask in which every row may attend to something, and not to all."""
+    mask = torch.rand(size, generator=draw) < 0.6
+    mask[..., 0], mask[..., -1] = True, False
+    return mask
+
+
+def _rows(case: Case, outputs: Mapping[str, Any]) -> str | None:
+    sums = outputs["weights"].sum(-1).flatten()
+    off = sums[((sums - 1).abs() > 1e-4) | sums.isnan()]
+    return f"one row sums to {off[0].item():.4f}" if off.numel() else None
+
+
+ROWS = Property("Does every row of the weights sum to 1", _rows)

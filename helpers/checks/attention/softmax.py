@@ -1,0 +1,280 @@
+"""2.1 and 2.3: softmax and its gradient."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.attention.shared import (
+    normal,
+)
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Misconception,
+    Property,
+    mistake,
+    value_cases,
+)
+
+# --- 2.1 ---
+
+
+def softmax(x: Tensor, dim: int) -> Tensor:
+    """The course's own answer to 2.1."""
+    powers = (x - x.amax(dim, keepdim=True)).exp()
+    return powers / powers.sum(dim, keepdim=True)
+
+
+def _softmax_cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+    names = ("x", "dim")
+    table, block = normal(draw, 3, 5), normal(draw, 2, 3, 5)
+    large = torch.tensor([[2.0, 4.0, 1000.0], [-1000.0, -1001.0, -1003.0]])
+    return [
+        Case(
+            "the row [2, 4, 5]",
+            (torch.tensor([2.0, 4.0, 5.0]).double(), 0),
+            inputs=names,
+        ),
+        Case("each row of a table", (table, -1), inputs=names),
+        Case("each column of a table", (table, 0), inputs=names),
+        Case("the middle axis of three", (block, 1), inputs=names, gradient=True),
+        Case("float32", (block.float(), 2), inputs=names),
+        Case("numbers near 1000 and -1000", (large.double(), 1), inputs=names),
+        Case("the same, float32", (large, 1), inputs=names, tolerance=1e-4),
+    ]
+
+
+def _sums_to_one(case: Case, outputs: Mapping[str, Any]) -> str | None:
+    sums = outputs["probabilities"].sum(case.args[1]).flatten()
+    off = sums[((sums - 1).abs() > 1e-4) | sums.isnan()]
+    return f"one of them sums to {off[0].item():.4f}" if off.numel() else None
+
+
+def _plain_softmax(
+    x: Tensor,
+    dim: int,
+    *,
+    peak: Callable = lambda x, dim: x.amax(dim, keepdim=True),
+    power: Callable = torch.exp,
+    total: Callable = lambda powers, dim: powers.sum(dim, keepdim=True),
+) -> Tensor:
+    powers = power(x - peak(x, dim))
+    return powers / total(powers, dim)
+
+
+SOFTMAX_MISTAKES = (
+    Misconception(
+        "no maximum subtracted",
+        "The numbers went straight into the exponential, and exp(1000) is infinite.",
+        "What may be subtracted from all numbers of a softmax without changing it?",
+        (partial(_plain_softmax, peak=lambda x, dim: 0.0),),
+    ),
+    Misconception(
+        "always the last axis",
+        "The argument `dim` is ignored; the last axis is used instead.",
+        "Follow `dim` through your lines: each reduction needs it.",
+        (lambda x, dim: softmax(x, -1),),
+    ),
+    Misconception(
+        "always the first axis",
+        "The argument `dim` is ignored; the first axis is used instead.",
+        "Follow `dim` through your lines: each reduction needs it.",
+        (lambda x, dim: softmax(x, 0),),
+    ),
+    Misconception(
+        "sum over everything",
+        "Each exponential was divided by the sum of the whole tensor.",
+        "Look at the denominator: which numbers should share a sum of 1?",
+        (
+            partial(_plain_softmax, total=lambda powers, dim: powers.sum()),
+            lambda x, dim: softmax(x.flatten(), 0).view(x.shape),
+        ),
+    ),
+    Misconception(
+        "maximum of everything",
+        "The largest number of the whole tensor was subtracted: a row far below it "
+        "underflows to 0 / 0.",
+        "Look at the maximum: it belongs to one row, like the sum.",
+        (partial(_plain_softmax, peak=lambda x, dim: x.max()),),
+    ),
+    Misconception(
+        "reduced axis dropped",
+        "The sum or the maximum lost its axis, so it no longer lines up with x.",
+        "Print the shapes on both sides of the division or the subtraction.",
+        (
+            partial(_plain_softmax, peak=lambda x, dim: x.amax(dim)),
+            partial(_plain_softmax, total=lambda powers, dim: powers.sum(dim)),
+        ),
+    ),
+    Misconception(
+        "logarithm returned",
+        "The results are logarithms of probabilities.",
+        "What is the last operation of your function?",
+        (
+            lambda x, dim: x.log_softmax(dim),
+            lambda x, dim: (
+                x - x.amax(dim, keepdim=True) - x.logsumexp(dim, keepdim=True)
+            ),
+        ),
+    ),
+    Misconception(
+        "sign turned around",
+        "The smallest number gets the largest share.",
+        "Look at the sign of what goes into the exponential.",
+        (lambda x, dim: softmax(-x, dim),),
+    ),
+    Misconception(
+        "no division",
+        "The exponentials were never divided by their sum.",
+        "What makes the results sum to 1?",
+        (lambda x, dim: (x - x.amax(dim, keepdim=True)).exp(), lambda x, dim: x.exp()),
+    ),
+)
+
+
+# --- 2.3 ---
+
+
+def softmax_jacobian(z: Tensor) -> Tensor:
+    """The course's own answer to 2.3."""
+    share = z.softmax(-1)
+    return share.diag() - torch.outer(share, share)
+
+
+def _jacobian_cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+    example = torch.tensor([1.0, 20.0, 3.0, 4.0], dtype=torch.float64)
+    return [
+        Case("z = [1, 20, 3, 4]", (example,), inputs=("z",)),
+        Case("three numbers", (normal(draw, 3),), inputs=("z",)),
+        Case("seven numbers", (normal(draw, 7),), inputs=("z",)),
+        Case("float32", (normal(draw, 5, dtype=torch.float32),), inputs=("z",)),
+    ]
+
+
+def _gradient_rows(case: Case, outputs: Mapping[str, Any]) -> str | None:
+    sums = outputs["jacobian"].sum(-1)
+    off = sums[sums.abs() > 1e-4]
+    return f"one row sums to {off[0].item():.4f}" if off.numel() else None
+
+
+@mistake(
+    "only the diagonal",
+    "Only the diagonal is filled: each output seems to depend on its own input alone.",
+    "If one number grows, what happens to the shares of the others?",
+)
+def _only_diagonal(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    return (share * (1 - share)).diag()
+
+
+@mistake(
+    "sign of the off-diagonal",
+    "Off the diagonal the sign is plus: all shares would grow together.",
+    "If one share grows, do the others grow or shrink?",
+)
+def _plus(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    outer = torch.outer(share, share)
+    return outer - 2 * outer.diag().diag() + share.diag()
+
+
+@mistake(
+    "diagonal without the minus",
+    "The diagonal holds S_i; the term -S_i S_i is missing there.",
+    "Write out the case i = j: what does the product rule leave?",
+)
+def _full_diagonal(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    outer = torch.outer(share, share)
+    return share.diag() - outer + outer.diag().diag()
+
+
+@mistake(
+    "diagonal missing",
+    "Everything is -S_i S_j, on the diagonal as well.",
+    "Write out the case i = j: the numerator depends on z_i too.",
+)
+def _no_diagonal(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    return -torch.outer(share, share)
+
+
+@mistake(
+    "z used in place of its softmax",
+    "The formula was filled with the numbers z, not with their softmax.",
+    "S in the formula is a softmax. Where do you compute it?",
+)
+def _raw(z: Tensor) -> Tensor:
+    return z.diag() - torch.outer(z, z)
+
+
+EXERCISES = (
+    Exercise(
+        "2.1",
+        "A softmax that survives large numbers",
+        "function",
+        difficulty=2,
+        minutes=10,
+        points=2,
+        core=True,
+        answers=(Answer("softmax", softmax, {"probabilities": "as x"}),),
+        cases=_softmax_cases,
+        proves="any axis, numbers near 1000 and -1000, float32, the gradient",
+        properties=(Property("Does each slice sum to 1", _sums_to_one),),
+        misconceptions=SOFTMAX_MISTAKES,
+    ),
+    Exercise(
+        "2.3",
+        "The gradient of softmax",
+        "function",
+        difficulty=3,
+        minutes=12,
+        points=2,
+        answers=(
+            Answer(
+                "softmax_jacobian", softmax_jacobian, {"jacobian": "output i, input j"}
+            ),
+        ),
+        cases=_jacobian_cases,
+        proves="diagonal, off-diagonal, three lengths",
+        properties=(Property("Does every row sum to 0", _gradient_rows),),
+        misconceptions=(
+            _only_diagonal,
+            _plus,
+            _full_diagonal,
+            _no_diagonal,
+            _raw,
+        ),
+    ),
+    Exercise(
+        "2.3b",
+        "Two printed gradients, one impossible",
+        "value",
+        difficulty=2,
+        minutes=4,
+        points=1,
+        answers=(Answer("impossible_entries", (1, 3)),),
+        cases=lambda seed: value_cases(),
+        proves="a product of two shares is at most 1/4",
+        misconceptions=(
+            Misconception(
+                "all negative entries",
+                "All negative entries were named; a softmax gradient does have some.",
+                "How large can S_i S_j be at most, when S_i + S_j is at most 1?",
+                ((1, 2, 3),),
+            ),
+            Misconception(
+                "the smallest entry",
+                "The entry of 1e-07 was named; tiny gradients are possible.",
+                "Look for a bound from above: how large can S_i S_j be?",
+                ((2,),),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,246 @@
+"""`check`, `judge` and `borrow`: an answer in, one of four honest outcomes back.
+
+An answer runs on the exercise's cases beside the reference. Where they differ, every
+known misconception runs too; one is named only if it did the same as the answer on
+every case. So a diagnosis is never a guess.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from helpers.checks import blanks, progress
+from helpers.checks import report as told
+from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+from helpers.checks.observe import Run, agree, run_case, run_cases
+from helpers.checks.report import CheckFailed, NotAttempted, Report
+
+# Lesson number -> the module that holds its exercises.
+LESSONS = {0: "start", 2: "attention"}
+IN_PLACE = Misconception(
+    "input changed in place",
+    "The results are right, but an input was changed on the way to them; it belongs to "
+    "the caller, who may need it again.",
+    "Look for `+=`, `/=` and names ending in `_` that touch an argument.",
+    (),
+)
+LIMIT = 10.0  # seconds until an answer is stopped
+HELPERS = str(Path(__file__).parents[1])
+
+
+def exercises() -> Iterator[Exercise]:
+    """Yield every exercise of the course, lesson by lesson."""
+    for module in LESSONS.values():
+        yield from import_module(f"helpers.checks.{module}").EXERCISES
+
+
+def find(exercise_id: str) -> Exercise:
+    """The exercise with this id.
+
+    Raises:
+        CheckFailed: There is none; the message lists those of the lesson.
+    """
+    if not isinstance(exercise_id, str):
+        raise CheckFailed(
+            'The number of the exercise comes first and in quotes: check("2.2", ...).'
+        )
+    lesson = exercise_id.split(".")[0]
+    module = LESSONS.get(int(lesson)) if lesson.isdecimal() else None
+    if module is None:
+        known = ", ".join(map(str, LESSONS))
+        raise CheckFailed(f"There is no exercise {exercise_id!r}: lessons are {known}.")
+    known = import_module(f"helpers.checks.{module}").EXERCISES
+    for exercise in known:
+        if exercise.id == exercise_id:
+            return exercise
+    ids = ", ".join(exercise.id for exercise in known)
+    raise CheckFailed(
+        f"There is no exercise {exercise_id!r}: lesson {lesson} has {ids}."
+    )
+
+
+def check(exercise_id: str, *answers: Any) -> None:
+    """Check an answer and say what was found.
+
+    Args:
+        exercise_id: The number in the exercise's title, such as "2.2".
+        *answers: The functions, classes or values that the exercise asks for.
+
+    Raises:
+        NotAttempted: The stub, or a blank of it, is still there.
+        CheckFailed: The answer raised or is wrong; or, while grading, is borrowed.
+    """
+    report = judge(exercise_id, *answers)
+    progress.record(report)
+    if report.outcome == "passed" or (report.borrowed and not grading()):
+        print(report)
+    elif report.outcome == "not attempted":
+        raise NotAttempted(report) from None
+    else:
+        raise CheckFailed(report) from None
+
+
+def judge(
+    exercise_id: str, *answers: Any, seed: int = 0, limit: float = LIMIT
+) -> Report:
+    """What `check` would show, without showing or raising it.
+
+    Args:
+        exercise_id: The number in the exercise's title.
+        *answers: What the exercise asks for.
+        seed: Picks the inputs of the cases.
+        limit: Seconds until an answer is stopped.
+    """
+    exercise = find(exercise_id)
+    _count(exercise, answers)
+    for name, answer in zip(exercise.names, answers, strict=True):
+        if exercise.kind != "value" and is_borrowed(answer):
+            return told.borrowed(exercise, name)
+    return examine(exercise, answers, seed=seed, limit=limit)
+
+
+def examine(
+    exercise: Exercise, answers: tuple, *, seed: int = 0, limit: float = LIMIT
+) -> Report:
+    """`judge` for code that lies in the course itself: nothing counts as borrowed."""
+    cases = exercise.cases(seed)
+    for index in range(len(exercise.answers)):
+        mine = [case for case in cases if case.of == index]
+        report = _examine_one(exercise, index, answers[index], mine, limit)
+        if report.outcome != "passed":
+            return report
+    return told.passed(exercise)
+
+
+def borrow(exercise_id: str) -> Any:
+    """Lend the course's answer to a stuck student; it never counts as passed.
+
+    Returns:
+        The function, class or value; a tuple where the exercise has several answers.
+
+    Raises:
+        CheckFailed: While grading: borrowed answers earn nothing.
+    """
+    exercise = find(exercise_id)
+    if not exercise.answers:
+        raise CheckFailed(f"Exercise {exercise_id} has nothing to borrow.")
+    if grading():
+        raise CheckFailed(f"Exercise {exercise_id} is borrowed: no points.")
+    progress.record(replace(told.borrowed(exercise, ""), evidence=()))
+    print(
+        f"○ {exercise.id} borrowed: {', '.join(exercise.names)}. Not counted as done."
+    )
+    lent = exercise.references
+    return lent if len(lent) > 1 else lent[0]
+
+
+def grading() -> bool:
+    """Whether nbgrader runs this notebook."""
+    return "NBGRADER_EXECUTION" in os.environ
+
+
+def is_borrowed(answer: Any) -> bool:
+    """Whether an answer's code lies in `helpers`, for a class also a base's code."""
+    if isinstance(answer, type):
+        return any(base.__module__.split(".")[0] == "helpers" for base in answer.mro())
+    file = blanks.file_of(answer)
+    return bool(file and file.startswith(HELPERS + os.sep))
+
+
+def _count(exercise: Exercise, answers: tuple) -> None:
+    if not exercise.answers:
+        raise CheckFailed(
+            f"Exercise {exercise.id} has no check: it is read by a person."
+        )
+    if len(answers) != len(exercise.answers):
+        call = f'check("{exercise.id}", {", ".join(exercise.names)})'
+        raise CheckFailed(f"Exercise {exercise.id} is checked with {call}.")
+
+
+def _examine_one(
+    exercise: Exercise, index: int, thing: Any, cases: list[Case], limit: float
+) -> Report:
+    answer = exercise.answers[index]
+    if thing is Ellipsis:
+        return told.not_attempted(exercise, answer.name, None)
+    runs = run_cases(thing, answer, cases, limit)
+    file = blanks.file_of(thing)
+    for run in runs:
+        if _is_stub(run.raised, exercise):
+            line = blanks.blank(thing) or blanks.student_line(run.raised, file)
+            return told.not_attempted(exercise, answer.name, line)
+    expected = _expected(answer, cases, runs)
+    failing = [
+        place
+        for place, (case, run) in enumerate(zip(cases, runs, strict=False))
+        if not agree(run.judged, expected[place].judged, case.tolerance)
+    ]
+    if not failing:
+        return told.passed(exercise)
+    left = blanks.blank(thing)
+    if left:
+        return told.not_attempted(exercise, answer.name, left)
+    known = recognise(exercise, index, cases, runs, expected)
+    return told.failed(exercise, answer, cases, runs, expected, failing, known, file)
+
+
+def _expected(answer: Answer, cases: list[Case], runs: list[Run]) -> list[Run]:
+    """The reference on the same cases, for a class with the student's own weights."""
+    asked = zip(cases, runs, strict=False)
+    return [
+        run_case(answer.reference, answer, case, donor=run.module)
+        for case, run in asked
+    ]
+
+
+def recognise(
+    exercise: Exercise,
+    index: int,
+    cases: list[Case],
+    runs: list[Run],
+    expected: list[Run],
+) -> Misconception | None:
+    """The one misconception that did the same as the answer on every case."""
+    if len(runs) < len(cases):  # stopped half-way
+        return None
+    if _only_in_place(cases, runs, expected):
+        return IN_PLACE
+    matches = [
+        known
+        for known in exercise.misconceptions
+        if known.of == index
+        and any(
+            _alike(exercise.answers[index], spelling, cases, runs)
+            for spelling in known.spellings
+        )
+    ]
+    return matches[0] if len(matches) == 1 else None
+
+
+def _only_in_place(cases: list[Case], runs: list[Run], expected: list[Run]) -> bool:
+    """Whether everything is right, apart from inputs that were changed."""
+    for case, run, right in zip(cases, runs, expected, strict=True):
+        if not agree(
+            run.judged | {"inputs": "unchanged"}, right.judged, case.tolerance
+        ):
+            return False
+    return True
+
+
+def _alike(answer: Answer, spelling: Any, cases: list[Case], runs: list[Run]) -> bool:
+    for case, run in zip(cases, runs, strict=True):
+        other = run_case(spelling, answer, case, donor=run.module)
+        if not agree(run.judged, other.judged, case.tolerance):
+            return False
+        if not agree(run.clues, other.clues, case.tolerance):
+            return False
+    return True
+
+
+def _is_stub(error: BaseException | None, exercise: Exercise) -> bool:
+    """Whether it is our own sentence: torch raises NotImplementedError as well."""
+    ours = isinstance(error, NotImplementedError)
+    return ours and str(error) == f"exercise {exercise.id}"

@@ -1,0 +1,136 @@
+"""What an exercise is: its answers, its cases, and the mistakes known by name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+KINDS = ("function", "class", "value", "probe", "written", "open")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One name that the student defines, and what the course would have written."""
+
+    name: str  # the name in the notebook
+    reference: Any  # function, class or value, in the notebook's own contract
+    returns: Mapping[str, str] = field(default_factory=dict)  # output -> its axes
+    parts: tuple[str, ...] = ()  # classes: the sub-modules that the stub names
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question put to an answer: the inputs, and what to look at."""
+
+    name: str  # shown to the student: "with a mask, float64"
+    args: tuple = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    inputs: tuple[str, ...] = ()  # the names of args in messages
+    init: tuple = ()  # classes: what the class is built with
+    of: int = 0  # which of the exercise's answers is asked
+    gradient: bool = False  # also compare the gradient of float inputs and parts
+    tolerance: float | None = None  # instead of the one that follows from the dtype
+    look: Callable[..., "Look"] | None = None  # instead of calling and comparing
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a case saw: what must equal the reference's, and what else is a clue."""
+
+    judged: Mapping[str, Any]
+    clues: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Property:
+    """Something a learner can read off a result: "every row of weights sums to 1".
+
+    `broken(case, outputs)` returns None where it holds, else the evidence as a
+    sentence. It is asked only where the outputs have the expected shapes.
+    """
+
+    name: str
+    broken: Callable[[Case, Mapping[str, Any]], str | None]
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A wrong answer known by name: what was done, and where to look."""
+
+    name: str
+    done: str  # one sentence: "The scores were divided by d_head itself."
+    where: str  # one sentence, never the corrected line
+    spellings: tuple  # wrong implementations that are the same mistake
+    of: int = 0  # the answer that it stands in for
+
+
+def mistake(name: str, done: str, where: str, *also: Any, of: int = 0) -> Callable:
+    """Turn the function or class below it into a `Misconception`.
+
+    Args:
+        name: A few words, unique within the exercise.
+        done: One sentence that says what the student did.
+        where: One sentence that says where to look, never the corrected line.
+        *also: Other spellings of the same mistake.
+        of: Which of the exercise's answers it stands in for.
+    """
+    return lambda answer: Misconception(name, done, where, (answer, *also), of)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """Everything the course knows about one exercise."""
+
+    id: str  # "2.2"; the number before the point is the lesson
+    title: str
+    kind: str  # one of KINDS
+    difficulty: int  # 1 to 5
+    minutes: int
+    points: int = 0  # 0: not graded
+    core: bool = False  # on the core path of the lesson
+    answers: tuple[Answer, ...] = ()
+    cases: Callable[[int], list[Case]] = lambda seed: []
+    proves: str = ""  # what a pass has shown: "shape, scale, mask"
+    properties: tuple[Property, ...] = ()
+    misconceptions: tuple[Misconception, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse an exercise that the rest of the course could not handle."""
+        if self.kind not in KINDS:
+            raise ValueError(f"exercise {self.id}: kind={self.kind!r}, not in {KINDS}")
+        if not 1 <= self.difficulty <= 5:
+            raise ValueError(f"exercise {self.id}: difficulty={self.difficulty}")
+        if bool(self.answers) != (self.kind not in ("written", "open")):
+            raise ValueError(f"exercise {self.id}: a {self.kind} needs other answers")
+
+    @property
+    def lesson(self) -> int:
+        """The number of the lesson that holds it."""
+        return int(self.id.split(".")[0])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that the student defines."""
+        return tuple(answer.name for answer in self.answers)
+
+    @property
+    def references(self) -> tuple:
+        """The course's own answers."""
+        return tuple(answer.reference for answer in self.answers)
+
+
+def value_cases(count: int = 1, within: float | None = None) -> list[Case]:
+    """The cases of a `value` exercise: each answer is compared as it is.
+
+    Args:
+        count: How many answers there are.
+        within: How far a number may be off, relative where it exceeds 1.
+    """
+    return [
+        Case(
+            "your value",
+            of=index,
+            tolerance=within,
+            look=lambda it: Look({"value": it}),
+        )
+        for index in range(count)
+    ]

@@ -1,0 +1,373 @@
+"""Put an answer to a case and write down what happened, without leaving a trace.
+
+The student's code may raise, print, loop for ever or change global settings: all of
+it ends here, as a `Run`.
+"""
+
+import copy
+import io
+import random
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from helpers.checks.exercise import Answer, Case, Look
+
+PRINTED = 2000  # characters of the student's own prints that are kept
+
+
+class TimeUp(BaseException):
+    """Raised by the alarm inside an answer that runs too long."""
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A result that is no tensor, number or text: only its kind is remembered."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        """The kind, as it is shown to people."""
+        return self.kind
+
+
+@dataclass
+class Run:
+    """What one answer did on one case."""
+
+    judged: dict[str, Any] = field(default_factory=dict)  # must equal the reference's
+    clues: dict[str, Any] = field(default_factory=dict)  # tell one mistake from another
+    raised: BaseException | None = None
+    module: Any = None  # classes: the instance, whose parts the reference adopts
+    printed: str = ""
+
+
+class _Printed(io.TextIOBase):
+    """Keeps the beginning of what is printed, however much it is."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def write(self, text: str) -> int:
+        if len(self.text) < PRINTED:
+            self.text += text[: PRINTED - len(self.text)]
+        return len(text)
+
+
+@contextmanager
+def untouched_world() -> Iterator[_Printed]:
+    """Run student code; put seeds, default dtype, threads and filters back after."""
+    python, array = random.getstate(), np.random.get_state()
+    seed, dtype = torch.get_rng_state(), torch.get_default_dtype()
+    threads, grad = torch.get_num_threads(), torch.is_grad_enabled()
+    depth, default_device = sys.getrecursionlimit(), torch.get_default_device()
+    printed = _Printed()
+    try:
+        with warnings.catch_warnings(), redirect_stdout(printed):
+            with redirect_stderr(printed):
+                warnings.simplefilter("ignore")
+                torch.set_grad_enabled(True)
+                yield printed
+    finally:
+        random.setstate(python)
+        np.random.set_state(array)
+        torch.set_rng_state(seed)
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(grad)
+        sys.setrecursionlimit(depth)
+        if torch.get_default_device() != default_device:
+            torch.set_default_device(default_device)
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise `TimeUp` in the body after so many seconds.
+
+    One shot, and only where there is a SIGALRM and this is the main thread. It can't
+    stop one long call into C, nor a bare `except:` inside a loop.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not (hasattr(signal, "SIGALRM") and main):
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def run_cases(thing: Any, answer: Answer, cases: list[Case], limit: float) -> list[Run]:
+    """Put a student's answer to all cases, at most `limit` seconds in all.
+
+    After a time-out the remaining cases are not asked: the list ends there.
+    """
+    runs: list[Run] = []
+    end = time.monotonic() + limit
+    for case in cases:
+        runs.append(run_case(thing, answer, case, end - time.monotonic()))
+        if isinstance(runs[-1].raised, TimeUp):
+            break
+    return runs
+
+
+def run_case(
+    thing: Any, answer: Answer, case: Case, limit: float = 60.0, donor: Any = None
+) -> Run:
+    """Put an answer to one case.
+
+    Args:
+        thing: The function, class or value.
+        answer: What the exercise says about it.
+        case: The inputs.
+        limit: Seconds until it is stopped.
+        donor: For a class: take over this module's parts, so that two answers are
+            compared on the same weights.
+    """
+    run = Run()
+    with untouched_world() as printed:
+        try:
+            with time_limit(max(limit, 0.001)):
+                _observe(run, thing, answer, case, donor)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            run.raised = error
+            run.judged = {"raised": f"{type(error).__name__}: {said(error)}"}
+    run.printed = printed.text
+    return run
+
+
+def said(error: BaseException) -> str:
+    """An error's message; empty if even that can't be had."""
+    try:
+        return str(error)
+    except Exception:  # a class of the student's own
+        return ""
+
+
+def _observe(run: Run, thing: Any, answer: Answer, case: Case, donor: Any) -> None:
+    torch.default_generator.manual_seed(0)  # manual_seed takes 2 ms, for CUDA's sake
+    args = copy.deepcopy(case.args)
+    call = thing
+    if isinstance(answer.reference, type):
+        run.module = call = thing(*copy.deepcopy(case.init))
+        run.judged |= _parts(run.module, answer, case)
+        if donor is not None:
+            _adopt(run.module, donor, answer.parts)
+        if isinstance(call, nn.Module):
+            args = _move(call, args)
+    leaves = tuple(_leaf(arg) for arg in args)
+    if case.gradient:  # no leaves for the answer: it may change its own copies
+        args = tuple(_grown(leaf) for leaf in leaves)
+    before = _copies(args)
+    look = case.look or (lambda call, *args: _call(call, args, case, answer.returns))
+    seen = look(call, *args)
+    run.judged |= {name: _keep(value) for name, value in seen.judged.items()}
+    run.clues = {name: _keep(value) for name, value in seen.clues.items()}
+    if case.gradient:
+        run.judged |= _gradients(seen.judged, call, leaves, case, answer)
+    changed = [
+        name
+        for name, old, new in zip(_names(case), before, args, strict=False)
+        if isinstance(old, Tensor) and not same(old, new.detach(), 0.0)
+    ]
+    run.judged["inputs"] = f"changed {', '.join(changed)}" if changed else "unchanged"
+
+
+def _copies(args: tuple) -> tuple:
+    return tuple(
+        arg.detach().clone() if isinstance(arg, Tensor) else None for arg in args
+    )
+
+
+def _names(case: Case) -> list[str]:
+    unnamed = [f"input {n}" for n in range(len(case.inputs), len(case.args))]
+    return [*case.inputs, *unnamed]
+
+
+def _call(call: Callable, args: tuple, case: Case, returns: Mapping[str, str]) -> Look:
+    result = call(*args, **copy.deepcopy(dict(case.kwargs)))
+    if len(returns) <= 1:
+        return Look({next(iter(returns), "result"): result})
+    if isinstance(result, tuple | list) and len(result) == len(returns):
+        return Look(dict(zip(returns, result, strict=True)))
+    return Look({"result": result})
+
+
+def _keep(value: Any) -> Any:
+    """A value as it is remembered: tensors detached and copied, oddities by kind."""
+    if isinstance(value, Tensor):
+        return value.detach().cpu().clone()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int) and abs(value) > 1e18:  # Python won't print or divide it
+        return Odd("huge int")
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple | list):
+        kept = [_keep(item) for item in value]
+        if any(isinstance(item, Tensor | Odd) for item in kept):
+            kinds = ", ".join(type(item).__name__ for item in value[:4])
+            more = ", ..." if len(value) > 4 else ""
+            return Odd(f"{type(value).__name__} of {len(value)} ({kinds}{more})")
+        return tuple(kept)
+    module = type(value).__module__.split(".")[0]
+    name = type(value).__name__
+    return Odd(name if module in ("builtins", "__main__") else f"{module}.{name}")
+
+
+def _leaf(value: Any) -> Any:
+    if isinstance(value, Tensor) and value.is_floating_point():
+        return value.clone().requires_grad_()
+    return value
+
+
+def _grown(leaf: Any) -> Any:
+    return leaf * 1.0 if isinstance(leaf, Tensor) and leaf.requires_grad else leaf
+
+
+def _gradients(
+    results: Mapping[str, Any], call: Any, leaves: tuple, case: Case, answer: Answer
+) -> dict[str, Any]:
+    """Gradient of a fixed random mixture of all results, per input and part."""
+    wanted = {
+        f"gradient of {name}": leaf
+        for name, leaf in zip(_names(case), leaves, strict=False)
+        if isinstance(leaf, Tensor) and leaf.requires_grad
+    }
+    for part in answer.parts:
+        wanted |= {
+            f"gradient of {part}.{name}": value
+            for name, value in getattr(call, part).named_parameters()
+        }
+    draw = torch.Generator().manual_seed(1)
+    total = sum(
+        (value * torch.randn(value.shape, generator=draw).to(value)).sum()
+        for value in results.values()
+        if isinstance(value, Tensor) and value.is_floating_point()
+    )
+    if not isinstance(total, Tensor) or not total.requires_grad:
+        return dict.fromkeys(wanted, "none: the result is cut off from autograd")
+    values = torch.autograd.grad(total, list(wanted.values()), allow_unused=True)
+    return {
+        name: "none: it has no influence" if value is None else _keep(value)
+        for name, value in zip(wanted, values, strict=True)
+    }
+
+
+def _parts(module: Any, answer: Answer, case: Case) -> dict[str, Any]:
+    """The weight shape of each part that the stub names, or "missing"."""
+    shapes = {}
+    for part in answer.parts:
+        child = getattr(module, part, None)
+        if child is None or child is Ellipsis:
+            shapes[f"part {part}"] = "missing"
+        elif not isinstance(child, nn.Module):
+            shapes[f"part {part}"] = f"a {type(child).__name__}, not a module"
+        else:
+            weight = getattr(child, "weight", None)
+            shape = tuple(weight.shape) if isinstance(weight, Tensor) else "no weight"
+            shapes[f"part {part}"] = f"weight {shape}"
+    return shapes
+
+
+def _adopt(module: nn.Module, donor: Any, parts: tuple[str, ...]) -> None:
+    """Give a module the donor's parts, where their weights have the same shape."""
+    for part in parts:
+        ours, theirs = getattr(module, part, None), getattr(donor, part, None)
+        if not (isinstance(ours, nn.Module) and isinstance(theirs, nn.Module)):
+            continue
+        if _shapes(ours, "weight") == _shapes(theirs, "weight"):
+            setattr(module, part, copy.deepcopy(theirs))
+
+
+def _shapes(module: nn.Module, ending: str) -> list[tuple[int, ...]]:
+    named = module.named_parameters()
+    return [tuple(value.shape) for name, value in named if name.endswith(ending)]
+
+
+def _move(module: nn.Module, args: tuple) -> tuple:
+    """Module to the inputs' dtype, inputs to the module's device."""
+    dtypes = {arg.dtype for arg in args if isinstance(arg, Tensor)}
+    if torch.float64 in dtypes:
+        module.double()
+    where = next((value.device for value in module.parameters()), None)
+    return tuple(arg.to(where) if isinstance(arg, Tensor) else arg for arg in args)
+
+
+def tolerance(value: Any) -> float:
+    """How far two right answers may differ: 1e-9 in float64, 1e-5 in float32."""
+    return 1e-9 if getattr(value, "dtype", torch.float64) == torch.float64 else 1e-5
+
+
+def difference(one: Any, other: Any) -> float:
+    """Largest difference, relative where values exceed 1; inf for another kind.
+
+    Another shape, dtype or NaN pattern is infinitely different; NaN equals NaN and an
+    infinity equals itself.
+    """
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return float("inf")
+        if torch.equal(one, other):
+            return 0.0
+        if not one.is_floating_point():
+            return float("inf")
+        apart = (one.double() - other.double()).abs() / other.double().abs().clamp(1)
+        apart[one.isnan() & other.isnan() | (one == other)] = 0.0
+        apart = apart.nan_to_num(nan=float("inf"), posinf=float("inf"))
+        return apart.max().item() if apart.numel() else 0.0
+    numbers = (int, float)
+    if isinstance(other, numbers) and isinstance(one, Tensor) and not one.dim():
+        one = one.item()  # tensor(True) for True: the contract, not the style
+    flags = isinstance(one, bool) or isinstance(other, bool)
+    if isinstance(one, numbers) and isinstance(other, numbers) and not flags:
+        if one == other or one != one and other != other:
+            return 0.0
+        apart = abs(one - other) / max(1.0, abs(other))
+        return apart if apart == apart else float("inf")
+    return 0.0 if type(one) is type(other) and one == other else float("inf")
+
+
+def same(one: Any, other: Any, within: float) -> bool:
+    """Whether two kept values are equal within a tolerance."""
+    return difference(one, other) <= within
+
+
+def agree(one: Mapping, other: Mapping, within: float | None) -> bool:
+    """Whether two observations hold the same entries with the same values."""
+    return one.keys() == other.keys() and all(
+        same(
+            one[name], other[name], tolerance(other[name]) if within is None else within
+        )
+        for name in one
+    )
+
+
+def distance(one: Mapping, other: Mapping, within: float | None) -> float:
+    """The largest difference between two observations, in units of the tolerance."""
+    if one.keys() != other.keys():
+        return float("inf")
+    return max(
+        difference(one[name], other[name]) / (within or tolerance(other[name]))
+        for name in one
+    )

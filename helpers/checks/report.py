@@ -1,0 +1,276 @@
+"""What a student is told: outcomes, evidence and the exceptions that carry them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from helpers.checks.blanks import Line, student_line
+from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+from helpers.checks.observe import Odd, Run, TimeUp, difference, said, same, tolerance
+
+RED, GREEN, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[0m"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `judge` found out about an answer."""
+
+    exercise: str
+    outcome: str  # "not attempted", "raised", "wrong" or "passed"
+    misconception: str | None = None  # its name, if it is a known mistake
+    borrowed: bool = False
+    evidence: tuple[str, ...] = ()
+    proven: str = ""
+
+    def __str__(self) -> str:
+        """The text that `check` shows."""
+        if self.outcome == "passed":
+            return f"✓ {self.exercise} passed. Shown: {self.proven}."
+        head = "○" if self.outcome == "not attempted" else "✗"
+        state = "borrowed, not counted" if self.borrowed else self.outcome
+        lines = [f"{head} {self.exercise} {state}", *self.evidence]
+        return "\n  ".join(lines)
+
+
+class CheckFailed(AssertionError):
+    """A check that did not pass; its text is all that is shown, everywhere."""
+
+    def __init__(self, report: Report | str) -> None:
+        """Keep the text as the only argument: nbval and nbgrader see just that."""
+        super().__init__(str(report))
+
+    def _render_traceback_(self) -> list[str]:
+        """Lines for IPython, which calls this twice and needs a list of strings."""
+        return f"{RED}{self}{PLAIN}".splitlines()
+
+
+class NotAttempted(CheckFailed):
+    """The stub, or a blank of it, is still there."""
+
+    def _render_traceback_(self) -> list[str]:
+        return str(self).splitlines()
+
+
+def not_attempted(exercise: Exercise, name: str, line: Line | None) -> Report:
+    """The report for a stub or a blank that is still there."""
+    where = f", {line}" if line else ""
+    if line is None or line.text.endswith("..."):
+        todo = "Put your own in place of the dots."
+    else:
+        todo = "Return your result before the `raise` line, which may stay."
+    return Report(
+        exercise.id,
+        "not attempted",
+        evidence=(
+            f"{name} is still to be written{where}",
+            f"{todo} The hints are under the exercise.",
+        ),
+    )
+
+
+def borrowed(exercise: Exercise, name: str) -> Report:
+    """The report for an answer that is the course's own."""
+    return Report(
+        exercise.id,
+        "not attempted",
+        borrowed=True,
+        evidence=(
+            f"{name} is the course's own code. Go on with it, and write yours "
+            "when you like: the check will then count it.",
+        ),
+    )
+
+
+def passed(exercise: Exercise) -> Report:
+    """The report for an answer that agrees with the reference on every case."""
+    return Report(exercise.id, "passed", proven=exercise.proves)
+
+
+def failed(
+    exercise: Exercise,
+    answer: Answer,
+    cases: list[Case],
+    runs: list[Run],
+    expected: list[Run],
+    failing: list[int],
+    known: Misconception | None,
+    file: str | None,
+) -> Report:
+    """The report for an answer that raised, or that differs from the reference."""
+    first = failing[0]
+    case, run, right = cases[first], runs[first], expected[first]
+    if run.raised is not None:
+        outcome, evidence = "raised", _raised(answer, case, run, file)
+    else:
+        outcome, evidence = "wrong", _wrong(exercise, answer, case, run, right)
+    if len(failing) < len(runs):
+        evidence.append(f"{len(runs) - len(failing)} of {len(runs)} cases are right.")
+    if run.printed:
+        evidence.append(f"Your code printed: {_short(run.printed.strip(), 300)}")
+    if known:
+        evidence += [f"What happened: {known.done}", f"Where to look: {known.where}"]
+    elif outcome == "wrong" and exercise.kind != "value" and _all_tensors(run):
+        evidence.append(
+            "This is none of the mistakes that the check knows by name: compare your "
+            "lines with the formula, step by step, on small numbers."
+        )
+    stuck = "the hints are under the exercise"
+    if exercise.kind != "value":
+        stuck += f', and borrow("{exercise.id}") lends you the course\'s version'
+    evidence.append(f"Stuck? {stuck[0].upper()}{stuck[1:]}.")
+    name = known.name if known else None
+    return Report(exercise.id, outcome, name, evidence=tuple(evidence))
+
+
+def _all_tensors(run: Run) -> bool:
+    return not any(
+        value is None or isinstance(value, Odd) for value in run.judged.values()
+    )
+
+
+def _raised(answer: Answer, case: Case, run: Run, file: str | None) -> list[str]:
+    error = run.raised
+    line = student_line(error, file)
+    lines = [f"Your {line}" if line else f"In {answer.name}"]
+    if isinstance(error, TimeUp):
+        lines.append("It was still running and has been stopped. Does a loop end?")
+    elif isinstance(error, SystemExit):
+        lines.append("It left the program (SystemExit). An answer returns instead.")
+    else:
+        text = _short(said(error), 400)
+        lines.append(
+            f"{type(error).__name__}: {text}" if text else type(error).__name__
+        )
+    return [*lines, *_inputs(case)]
+
+
+def _inputs(case: Case) -> list[str]:
+    shown = [
+        f"{name} {_describe(value)}"
+        for name, value in zip(case.inputs, case.args, strict=False)
+    ]
+    built = f"built with {', '.join(map(str, case.init))}; " if case.init else ""
+    return [f"Case: {case.name}. {built}{'; '.join(shown)}".rstrip("; ")]
+
+
+def _wrong(
+    exercise: Exercise, answer: Answer, case: Case, run: Run, right: Run
+) -> list[str]:
+    if exercise.kind == "value":
+        return [f"{answer.name} = {_describe(run.judged['value'])} is not it."]
+    lines = _inputs(case)
+    shapes_fit = True
+    for name in right.judged:
+        got, want = run.judged.get(name), right.judged[name]
+        within = tolerance(want) if case.tolerance is None else case.tolerance
+        if name in run.judged and same(got, want, within):
+            continue
+        if name not in run.judged and "result" in run.judged:
+            got = run.judged["result"]
+            lines.append(_returned(answer, got))
+            return lines
+        axes = answer.returns.get(name, "")
+        lines.append(_differs(name, got, want, axes, within))
+        if name.startswith("part "):
+            return lines
+        shapes_fit &= _kind(got) == _kind(want)
+    if shapes_fit:
+        lines += _broken(exercise, case, run)
+    return lines
+
+
+def _kind(value: Any) -> tuple | None:
+    return (value.shape, value.dtype) if isinstance(value, Tensor) else None
+
+
+def _returned(answer: Answer, got: Any) -> str:
+    promised = ", ".join(answer.returns)
+    forgot = " Is there a `return`?" if got is None else ""
+    return f"{answer.name} returned {_describe(got)}; it promises ({promised}).{forgot}"
+
+
+def _broken(exercise: Exercise, case: Case, run: Run) -> list[str]:
+    lines = []
+    for rule in exercise.properties:
+        broken = rule.broken(case, run.judged)
+        if broken:
+            lines.append(f"{rule.name}? No: {broken}.")
+    return lines
+
+
+def _differs(name: str, got: Any, want: Any, axes: str, within: float) -> str:
+    """One sentence: what was expected of an entry, and what came."""
+    if name.startswith("part "):
+        return _part(name.removeprefix("part "), str(got), str(want))
+    if name == "inputs":
+        return f"The answer {got} in place."
+    if not isinstance(want, Tensor) or not isinstance(got, Tensor):
+        forgot = " Is there a `return`?" if got is None else ""
+        return f"{name}: expected {_describe(want)}, got {_describe(got)}.{forgot}"
+    if got.shape != want.shape:
+        named = f" ({axes})" if axes else ""
+        return f"{name}: expected shape {tuple(want.shape)}{named}, got {_size(got)}."
+    if got.dtype != want.dtype:
+        return f"{name}: expected {_dtype(want)}, got {_dtype(got)}."
+    return _numbers(name, got, want, within)
+
+
+def _part(part: str, got: str, want: str) -> str:
+    if got == "missing":
+        return f"The attribute {part} is missing: the stub names it, and checks use it."
+    return f"{part}: expected a {want}, got {got}."
+
+
+def _numbers(name: str, got: Tensor, want: Tensor, within: float) -> str:
+    if not want.dim():
+        return f"{name}: expected {_number(want)}, got {_number(got)}."
+    if got.isnan().any() and not want.isnan().any():
+        count = int(got.isnan().sum())
+        return f"{name}: {count} of {got.numel()} entries are NaN, none should be."
+    apart = [
+        difference(a, b) for a, b in zip(got.flatten(), want.flatten(), strict=True)
+    ]
+    count = sum(value > within for value in apart)
+    worst = max(range(len(apart)), key=apart.__getitem__)
+    index = []
+    for size in reversed(want.shape):
+        worst, place = divmod(worst, size)
+        index.insert(0, place)
+    at = ", ".join(map(str, index))
+    return (
+        f"{name}: {count} of {got.numel()} entries differ, most at [{at}]: "
+        f"expected {_number(want[tuple(index)])}, got {_number(got[tuple(index)])}."
+    )
+
+
+def _number(value: Tensor) -> str:
+    return f"{value.item():.5g}" if value.is_floating_point() else str(value.item())
+
+
+def _size(value: Tensor) -> str:
+    return str(tuple(value.shape))
+
+
+def _dtype(value: Tensor) -> str:
+    return str(value.dtype).removeprefix("torch.")
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, Tensor):
+        if value.numel() <= 6 and value.dim() < 2:
+            return f"tensor {_short(str(value.tolist()), 80)}"
+        return f"{_size(value)} {_dtype(value)}"
+    if isinstance(value, Odd):
+        return f"a {value}"
+    if (
+        isinstance(value, str | int | float | bool | tuple | list | Mapping)
+        or not value
+    ):
+        return _short(repr(value), 80)
+    return getattr(value, "__name__", type(value).__name__)
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 4] + " ..."

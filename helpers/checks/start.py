@@ -1,0 +1,96 @@
+"""Lesson 00: one toy exercise, to see the four outcomes of a check."""
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
+
+
+def row_means(x: Tensor) -> Tensor:
+    """The course's own answer to 0.1."""
+    return x.mean(-1)
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+    sizes = {"a table": (3, 5), "a batch of tables": (2, 3, 5), "one row": (7,)}
+    return [
+        Case(
+            name,
+            (torch.randn(size, generator=draw, dtype=torch.float64),),
+            inputs=("x",),
+        )
+        for name, size in sizes.items()
+    ]
+
+
+@mistake(
+    "mean over the first axis",
+    "The mean runs down the columns: over the first axis.",
+    "Which axis does a row run along? Compare the two shapes.",
+)
+def _columns(x: Tensor) -> Tensor:
+    return x.mean(0)
+
+
+@mistake(
+    "mean over everything",
+    "All rows were averaged together into one number.",
+    "A mean takes an axis; without one it takes them all.",
+    lambda x: x.sum() / x.numel(),
+)
+def _everything(x: Tensor) -> Tensor:
+    return x.mean()
+
+
+@mistake(
+    "sum instead of mean",
+    "The rows were added up, but not divided by how many numbers they hold.",
+    "What turns a sum into a mean?",
+)
+def _sum(x: Tensor) -> Tensor:
+    return x.sum(-1)
+
+
+@mistake(
+    "axis counted from the front",
+    "The mean runs over axis 1, which is the last one of a table only.",
+    "Count from the end: which number is the last axis, however many there are?",
+)
+def _second(x: Tensor) -> Tensor:
+    return x.mean(1)
+
+
+@mistake(
+    "divided by the number of rows",
+    "The rows were added up, but divided by the size of the first axis.",
+    "How many numbers did you add up for one row?",
+)
+def _by_rows(x: Tensor) -> Tensor:
+    return x.sum(-1) / x.shape[0]
+
+
+@mistake(
+    "axis kept",
+    "The averaged axis is still there, with size 1.",
+    "Read about `keepdim`.",
+    lambda x: x.mean(-1)[..., None],
+)
+def _kept(x: Tensor) -> Tensor:
+    return x.mean(-1, keepdim=True)
+
+
+EXERCISES = (
+    Exercise(
+        "0.1",
+        "The mean of each row",
+        "function",
+        difficulty=1,
+        minutes=3,
+        core=True,
+        answers=(Answer("row_means", row_means, {"means": "..., row"}),),
+        cases=_cases,
+        proves="the right axis for one, two and three axes",
+        misconceptions=(_columns, _everything, _sum, _second, _by_rows, _kept),
+    ),
+)

@@ -1,0 +1,48 @@
+"""Look inside one attention head of the bundled pretrained encoder."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Head:
+    """What goes into one head for one sentence, and what the library computes."""
+
+    tokens: list[str]  # T words and pieces of words, with [CLS] and [SEP]
+    query: Tensor  # (T, K)
+    key: Tensor  # (T, K)
+    value: Tensor  # (T, K)
+    weights: Tensor  # (T, T), by `transformers`
+
+
+def one_head(text: str, layer: int, head: int) -> Head:
+    """Run the encoder on a sentence and keep what one head saw.
+
+    Args:
+        text: the sentence
+        layer: 0 to 5, counted from the input
+        head: 0 to 11
+    """
+    from helpers.pretrained import load_encoder, load_tokenizer
+
+    tokenizer = load_tokenizer("encoder")
+    model = load_encoder(attn_implementation="eager")
+    attention = model.encoder.layer[layer].attention.self
+    batch = tokenizer(text, return_tensors="pt")
+    with torch.no_grad():
+        outputs = model(**batch, output_hidden_states=True, output_attentions=True)
+        came_in = outputs.hidden_states[layer]  # (B=1, T, D)
+        parts = (attention.query, attention.key, attention.value)
+        query, key, value = (
+            part(came_in)[0].view(came_in.shape[1], -1, attention.attention_head_size)
+            for part in parts
+        )
+    return Head(
+        tokenizer.convert_ids_to_tokens(batch["input_ids"][0]),
+        query[:, head],
+        key[:, head],
+        value[:, head],
+        outputs.attentions[layer][0, head],
+    )

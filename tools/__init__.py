@@ -1,0 +1,1 @@
+"""What maintainers and instructors run: `python -m tools.<name>`."""

@@ -1,0 +1,211 @@
+"""Bring missing notebooks to `work/` and open JupyterLab there: `python -m tools.lab`.
+
+The student's notebooks live in `work/`, which git ignores. A notebook that the student
+changed is never overwritten. When the course has a newer version of it, that is placed
+beside it, once, as `02_attention.new-2.ipynb`; a copy that nobody touched is updated.
+`work/.course.json` remembers which course versions came; its presence also tells the
+checks that they may record progress in this folder.
+
+Needs the standard library, and JupyterLab in the same Python.
+"""
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MARKER = ".course.json"
+START = "00_start_here.ipynb"
+
+
+class LabError(Exception):
+    """Something the student can put right; its text is one clear sentence."""
+
+
+# --- copying --------------------------------------------------------------------
+
+
+def copy_notebooks(source: Path, work: Path) -> list[str]:
+    """Copy missing notebooks from `source` to `work` and keep every changed file there.
+
+    Args:
+        source: the course's folder of notebooks.
+        work: the student's folder; it is made when it is missing.
+
+    Returns:
+        What was done, one sentence each; empty when nothing had to be done.
+
+    Raises:
+        LabError: the notebooks are missing, or `work` cannot be read or written.
+    """
+    notebooks = sorted(source.glob("*.ipynb"))
+    if not notebooks:
+        raise LabError(
+            f"There are no notebooks in {source}: get the whole course again, "
+            "or run `make build` if you edit its lessons."
+        )
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        return _bring(notebooks, work)
+    except OSError as error:
+        raise LabError(
+            f"Could not bring the notebooks to {work} ({error.strerror or error}): "
+            "make sure that this folder can be written and that the disk has room, "
+            "then try again; your own files there are unchanged."
+        ) from error
+
+
+def _bring(notebooks: list[Path], work: Path) -> list[str]:
+    known, told = read_marker(work / MARKER)
+    before = json.dumps(known, sort_keys=True)
+    copied = 0
+    for notebook in notebooks:
+        new = not (work / notebook.name).exists()
+        sentence = _bring_one(notebook, work, known.setdefault(notebook.name, []))
+        copied += new
+        told += [sentence] if sentence else []
+    if copied:
+        told.insert(0, f"Copied {copied} notebook{'s'[: copied > 1]} to {work}.")
+    if json.dumps(known, sort_keys=True) != before or not (work / MARKER).exists():
+        text = json.dumps({"notebooks": known}, indent=1, sort_keys=True) + "\n"
+        write_whole(work / MARKER, text.encode())
+    return told
+
+
+def _bring_one(notebook: Path, work: Path, versions: list[str]) -> str | None:
+    """Bring one notebook; `versions` are the course's versions that came before it."""
+    content, mine = notebook.read_bytes(), work / notebook.name
+    version, seen = digest(content), bool(versions)
+    changed = seen and version not in versions
+    if version not in versions:
+        versions.append(version)
+    if not mine.exists():
+        write_whole(mine, content)
+    elif changed and digest(mine.read_bytes()) in versions[:-1]:
+        write_whole(mine, content)
+        return f"Updated {mine.name}, which you had not changed."
+    elif changed and (beside := _place_beside(mine, content)):
+        return (
+            f"{mine.name} has a new version: yours is unchanged, and the new one "
+            f"is beside it as {beside.name}."
+        )
+    return None
+
+
+def _place_beside(mine: Path, content: bytes) -> Path | None:
+    """Write `content` beside the student's file unless it is there already."""
+    present = [mine, *mine.parent.glob(f"{mine.stem}.new-*{mine.suffix}")]
+    if any(path.read_bytes() == content for path in present):
+        return None
+    number = 2
+    while (beside := mine.with_suffix(f".new-{number}{mine.suffix}")).exists():
+        number += 1
+    write_whole(beside, content)
+    return beside
+
+
+def read_marker(path: Path) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the course versions that came here, and what to tell the student."""
+    try:
+        known = json.loads(path.read_bytes())["notebooks"]
+        return {str(name): [str(v) for v in seen] for name, seen in known.items()}, []
+    except FileNotFoundError:
+        return {}, []
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}, [
+            f"{path.name} was damaged and is written anew; your notebooks stay as they "
+            "are, and the course's versions are in its folder notebooks/."
+        ]
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def digest(content: bytes) -> str:
+    """Return the sha256 of a file's content."""
+    return hashlib.sha256(content).hexdigest()
+
+
+# --- JupyterLab --------------------------------------------------------------------
+
+
+def lab_command(work: Path, extra: list[str]) -> list[str]:
+    """Return the command that serves `work` on this machine alone, with a token."""
+    page = f"/lab/tree/{START}" if (work / START).exists() else "/lab"
+    command = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
+    command += [f"--ServerApp.root_dir={work}", f"--LabApp.default_url={page}"]
+    command += ["--ServerApp.answer_yes=True"]  # one Ctrl-C ends it
+    command += ["--Application.log_level=ERROR"]  # the address alone
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command += ["--allow-root"]  # in a container there may be no other user
+    return command + extra
+
+
+def lab_environment() -> dict[str, str]:
+    """Return an environment in which the kernel `python3` is this very Python."""
+    environment = os.environ.copy()
+    environment.pop("JUPYTER_TOKEN", None)  # Jupyter makes and prints its own
+    kernels = Path(sys.prefix, "share", "jupyter")
+    for name, first in (("JUPYTER_PATH", kernels), ("PYTHONPATH", ROOT)):
+        others = filter(None, [environment.get(name)])
+        environment[name] = os.pathsep.join([str(first), *others])
+    return environment
+
+
+def serve(work: Path, extra: list[str]) -> int:
+    """Run JupyterLab until it ends or the student presses Ctrl-C."""
+    for package in ("jupyterlab", "ipykernel"):
+        if importlib.util.find_spec(package) is None:
+            raise LabError(
+                f"{package} is not installed for {sys.executable}: run `make setup`, "
+                "or `python -m pip install -r requirements.txt -e .`, and try again."
+            )
+    lab = subprocess.Popen(lab_command(work, extra), env=lab_environment())
+    signal.signal(signal.SIGTERM, lambda *_: lab.terminate())
+    while True:
+        try:
+            return lab.wait()
+        except KeyboardInterrupt:  # Jupyter got it too, and is shutting down
+            continue
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Copy what is missing, say what was done, and open JupyterLab."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.lab",
+        description="Copy missing notebooks to work/ and open JupyterLab on them.",
+        epilog="Other options go to JupyterLab, for example --port=8899.",
+    )
+    parser.add_argument("--copy-only", action="store_true", help="do not open it")
+    parser.add_argument("--no-browser", action="store_true", help="print the address")
+    chosen, extra = parser.parse_known_args(arguments)
+    try:
+        for sentence in copy_notebooks(ROOT / "notebooks", ROOT / "work"):
+            print(sentence, flush=True)
+        if chosen.copy_only:
+            return 0
+        print("JupyterLab opens at the address below; Ctrl-C ends it.", flush=True)
+        return serve(ROOT / "work", extra + ["--no-browser"] * chosen.no_browser)
+    except LabError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
