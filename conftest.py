@@ -12,27 +12,12 @@ from queue import Empty
 
 import pytest
 
+from tools.execute import quiet_environment
+
 ROOT = Path(__file__).resolve().parent
 
-# Kernels inherit the environment. One thread per process: two processes that use two
-# threads each are several times slower on two cores.
-DEFAULTS = {
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-    "HF_HUB_OFFLINE": "1",
-    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "TRANSFORMERS_VERBOSITY": "error",
-    "PYTHONHASHSEED": "0",
-}
-for name, value in DEFAULTS.items():
-    os.environ.setdefault(name, value)
-os.environ["COURSE_PROGRESS"] = "off"  # a check under test records nothing
-os.environ.pop("MPLBACKEND", None)  # a kernel chooses the inline backend by itself
-os.environ["PYTHONPATH"] = os.pathsep.join(  # kernels start in the notebook's folder
-    [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-)
+os.environ |= quiet_environment(ROOT)  # kernels inherit it
+os.environ.pop("MPLBACKEND", None)
 
 try:
     from nbval.kernel import RunningKernel

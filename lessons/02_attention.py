@@ -99,7 +99,8 @@ show_figure(
 # ## By hand: two words
 #
 # Two words, each with a query and a key of three numbers and a value of two. Take a
-# pencil: multiply, divide by √3, apply the softmax. Then run the cells and compare.
+# pencil: multiply, divide by √3, apply the softmax. Then run the cells and compare. In
+# Python `@` multiplies matrices; the comments keep book of the shapes.
 
 # %% tags=["nbval-check-output"]
 Q = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])  # (T=2, K=3)
@@ -312,8 +313,8 @@ assert (ratios - 1).abs().max() < 0.1  # the variance is d_head
 show_figure(
     draw.scale_curves(widths, measured),
     "Against d_head from 1 to 1024: the variance of raw scores grows in proportion, "
-    "that of scaled ones stays at 1; without the scale the largest weight grows towards "
-    "1 and the mean slope p(1-p) falls.",
+    "that of scaled ones stays at 1; without the scale the largest weight grows to "
+    "nearly 1 and the mean slope p(1-p) falls.",
 )
 
 # %% [markdown]
@@ -681,7 +682,8 @@ assert weights[it].argmax() == head.tokens.index("animal")
 
 # %% [markdown]
 # *it* puts 0.69 of its attention on *animal*. Nobody programmed that; it was learned
-# from text. Now your own function, against what `transformers` computed:
+# from text. The model has 12 such heads in each of 6 layers, and each looks for something
+# else (lesson 03). Now your own function, against what `transformers` computed:
 
 # %%
 _, mine = scaled_dot_product_attention(head.query, head.key, head.value)

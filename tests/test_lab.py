@@ -226,12 +226,13 @@ def server(course, tmp_path):
     }
     environment["JUPYTER_TOKEN"] = "known-to-everybody"
     log = tmp_path / "log"
+    keyboard, terminal = os.openpty()  # nobody types: a question stays unanswered
     with log.open("w") as output:
         process = subprocess.Popen(
             [sys.executable, "-c", code],
             cwd=ROOT,
             env=environment,
-            stdin=subprocess.PIPE,  # nobody answers a question
+            stdin=terminal,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -242,7 +243,8 @@ def server(course, tmp_path):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        process.stdin.close()
+        os.close(keyboard)
+        os.close(terminal)
 
 
 def status(address, port, token=None):

@@ -43,7 +43,11 @@ def close(one, other):
 @pytest.mark.parametrize("masked", [True, False])
 def test_equals_torch_with_another_key_sequence(draw, bias, masked):
     ours, theirs = pair(bias)
-    query, key, value = normal(draw, B, T, D), normal(draw, B, S, D), normal(draw, B, S, D)
+    query, key, value = (
+        normal(draw, B, T, D),
+        normal(draw, B, S, D),
+        normal(draw, B, S, D),
+    )
     mask = None
     if masked:
         mask = torch.rand(B, H, T, S, generator=draw) < 0.6
@@ -77,7 +81,9 @@ def test_gradients_equal_torch(draw):
     x = normal(draw, B, T, D)
     for module in (ours, theirs):
         result = module(x, x, x)
-        (result if isinstance(result, torch.Tensor) else result[0]).sin().sum().backward()
+        (
+            result if isinstance(result, torch.Tensor) else result[0]
+        ).sin().sum().backward()
     close(ours.to_qkv.weight.grad, theirs.in_proj_weight.grad)
     close(ours.W_o.bias.grad, theirs.out_proj.bias.grad)
 
@@ -110,7 +116,9 @@ def test_dropout_only_while_training(draw):
 
 
 def test_a_width_that_does_not_divide_is_refused():
-    with pytest.raises(ValueError, match="d_model=300 is not a multiple of num_heads=7"):
+    with pytest.raises(
+        ValueError, match="d_model=300 is not a multiple of num_heads=7"
+    ):
         MultiHeadAttention(300, 7)
 
 

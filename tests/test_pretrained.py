@@ -1,4 +1,4 @@
-"""Checkpoints: bundled ones, a Hub cache laid out locally, and everything that fails."""
+"""Checkpoints: bundled, in a Hub cache laid out locally, and all that can fail."""
 
 import hashlib
 import json
@@ -149,8 +149,9 @@ def test_local_files_come_first(hub, tiny, monkeypatch, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_a_cache_named_by_the_environment(tiny, tmp_path):
-    """The same from outside: HF_HOME, a fresh process, no network, nothing on stderr."""
+    """The same from outside: HF_HOME, a fresh process, offline, nothing on stderr."""
     lay_out(tiny, tmp_path / "hub", "bert-base-cased")
     code = (
         "from helpers import pretrained; print(len(pretrained.load_tokenizer()), "

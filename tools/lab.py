@@ -152,6 +152,9 @@ def lab_command(work: Path, extra: list[str]) -> list[str]:
     command += [f"--ServerApp.root_dir={work}", f"--LabApp.default_url={page}"]
     command += ["--ServerApp.answer_yes=True"]  # one Ctrl-C ends it
     command += ["--Application.log_level=ERROR"]  # the address alone
+    command += ["--LabApp.extension_manager=readonly", "--LabApp.news_url=None"]
+    never = "jupyterlab.handlers.announcements.NeverCheckForUpdate"
+    command += [f"--LabApp.check_for_updates_class={never}"]  # no call to the network
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         command += ["--allow-root"]  # in a container there may be no other user
     return command + extra

@@ -12,6 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from torch.nn import Module
+
 from helpers.checks import blanks, progress
 from helpers.checks import report as told
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception
@@ -122,10 +124,11 @@ def borrow(exercise_id: str) -> Any:
         The function, class or value; a tuple where the exercise has several answers.
 
     Raises:
-        CheckFailed: While grading: borrowed answers earn nothing.
+        CheckFailed: There is nothing to go on with (a value, a text); or while
+            grading: borrowed answers earn nothing.
     """
     exercise = find(exercise_id)
-    if not exercise.answers:
+    if not exercise.answers or exercise.kind == "value":
         raise CheckFailed(f"Exercise {exercise_id} has nothing to borrow.")
     if grading():
         raise CheckFailed(f"Exercise {exercise_id} is borrowed: no points.")
@@ -166,6 +169,8 @@ def _examine_one(
     answer = exercise.answers[index]
     if thing is Ellipsis:
         return told.not_attempted(exercise, answer.name, None)
+    if exercise.kind != "value" and not _callable(answer, thing):
+        return told.uncallable(exercise, answer, thing)
     runs = run_cases(thing, answer, cases, limit)
     file = blanks.file_of(thing)
     for run in runs:
@@ -185,6 +190,12 @@ def _examine_one(
         return told.not_attempted(exercise, answer.name, left)
     known = recognise(exercise, index, cases, runs, expected)
     return told.failed(exercise, answer, cases, runs, expected, failing, known, file)
+
+
+def _callable(answer: Answer, thing: Any) -> bool:
+    """Whether it can be asked: an object is no class, though it can be called."""
+    object_for_class = isinstance(answer.reference, type) and isinstance(thing, Module)
+    return callable(thing) and not object_for_class
 
 
 def _expected(answer: Answer, cases: list[Case], runs: list[Run]) -> list[Run]:

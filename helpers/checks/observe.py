@@ -181,8 +181,8 @@ def _observe(run: Run, thing: Any, answer: Answer, case: Case, donor: Any) -> No
     before = _copies(args)
     look = case.look or (lambda call, *args: _call(call, args, case, answer.returns))
     seen = look(call, *args)
-    run.judged |= {name: _keep(value) for name, value in seen.judged.items()}
-    run.clues = {name: _keep(value) for name, value in seen.clues.items()}
+    run.judged |= {name: keep(value) for name, value in seen.judged.items()}
+    run.clues = {name: keep(value) for name, value in seen.clues.items()}
     if case.gradient:
         run.judged |= _gradients(seen.judged, call, leaves, case, answer)
     changed = [
@@ -213,7 +213,7 @@ def _call(call: Callable, args: tuple, case: Case, returns: Mapping[str, str]) -
     return Look({"result": result})
 
 
-def _keep(value: Any) -> Any:
+def keep(value: Any) -> Any:
     """A value as it is remembered: tensors detached and copied, oddities by kind."""
     if isinstance(value, Tensor):
         return value.detach().cpu().clone()
@@ -224,7 +224,7 @@ def _keep(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple | list):
-        kept = [_keep(item) for item in value]
+        kept = [keep(item) for item in value]
         if any(isinstance(item, Tensor | Odd) for item in kept):
             kinds = ", ".join(type(item).__name__ for item in value[:4])
             more = ", ..." if len(value) > 4 else ""
@@ -269,7 +269,7 @@ def _gradients(
         return dict.fromkeys(wanted, "none: the result is cut off from autograd")
     values = torch.autograd.grad(total, list(wanted.values()), allow_unused=True)
     return {
-        name: "none: it has no influence" if value is None else _keep(value)
+        name: "none: it has no influence" if value is None else keep(value)
         for name, value in zip(wanted, values, strict=True)
     }
 

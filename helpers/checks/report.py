@@ -8,9 +8,18 @@ from torch import Tensor
 
 from helpers.checks.blanks import Line, student_line
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.checks.observe import Odd, Run, TimeUp, difference, said, same, tolerance
+from helpers.checks.observe import (
+    Odd,
+    Run,
+    TimeUp,
+    difference,
+    keep,
+    said,
+    same,
+    tolerance,
+)
 
-RED, GREEN, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[0m"
+RED, PLAIN = "\x1b[31m", "\x1b[0m"
 
 
 @dataclass(frozen=True)
@@ -42,8 +51,12 @@ class CheckFailed(AssertionError):
         super().__init__(str(report))
 
     def _render_traceback_(self) -> list[str]:
-        """Lines for IPython, which calls this twice and needs a list of strings."""
-        return f"{RED}{self}{PLAIN}".splitlines()
+        """Lines for IPython, which calls this twice and needs a list of strings.
+
+        Only the first is red: the others have to be read.
+        """
+        head, *rest = str(self).splitlines() or [""]
+        return [f"{RED}{head}{PLAIN}", *rest]
 
 
 class NotAttempted(CheckFailed):
@@ -116,12 +129,24 @@ def failed(
             "This is none of the mistakes that the check knows by name: compare your "
             "lines with the formula, step by step, on small numbers."
         )
-    stuck = "the hints are under the exercise"
-    if exercise.kind != "value":
-        stuck += f', and borrow("{exercise.id}") lends you the course\'s version'
-    evidence.append(f"Stuck? {stuck[0].upper()}{stuck[1:]}.")
+    evidence.append(_stuck(exercise))
     name = known.name if known else None
     return Report(exercise.id, outcome, name, evidence=tuple(evidence))
+
+
+def uncallable(exercise: Exercise, answer: Answer, thing: Any) -> Report:
+    """The report for something that is no function, or no class where one is due."""
+    kind = "class" if isinstance(answer.reference, type) else "function"
+    given = _describe(keep(thing))
+    evidence = f"{answer.name} is {given}. Hand in the {kind} itself, without brackets."
+    return Report(exercise.id, "wrong", evidence=(evidence, _stuck(exercise)))
+
+
+def _stuck(exercise: Exercise) -> str:
+    if exercise.kind == "value":
+        return "Stuck? The hints are under the exercise."
+    lends = f'borrow("{exercise.id}") lends you the course\'s version'
+    return f"Stuck? The hints are under the exercise, and {lends}."
 
 
 def _all_tensors(run: Run) -> bool:

@@ -1,4 +1,4 @@
-"""Multi-head attention as an engineer would ship it: one matrix for three projections."""
+"""Multi-head attention as an engineer would ship it: three projections in one."""
 
 import torch
 import torch.nn.functional as F

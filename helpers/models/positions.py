@@ -41,7 +41,7 @@ class PositionalEncoding(nn.Module):
         d_model: width of the vectors
         max_length: how many positions the table has
 
-    Source: Vaswani et al. 2017, section 3.5; without its dropout, which is the caller's.
+    Source: Vaswani et al. 2017, section 3.5; its dropout is left to the caller.
     """
 
     def __init__(self, d_model: int, max_length: int = 5000) -> None:
