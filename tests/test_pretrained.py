@@ -94,6 +94,14 @@ def test_the_bundled_encoder_loads_and_shows_its_weights(bundled, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_the_default_kernel_shows_no_weights_and_does_not_complain(bundled):
+    """Why `load_encoder` asks for "eager", as lesson 03 says."""
+    model = pretrained.load_encoder(attn_implementation="sdpa")
+    with torch.no_grad(), pretrained.quiet():
+        outputs = model(torch.tensor([[101, 102]]), output_attentions=True)
+    assert outputs.attentions == ()
+
+
 def test_the_hash_is_taken_once_in_a_process(bundled, monkeypatch):
     pretrained.path("encoder")
     monkeypatch.setattr(pretrained.hashlib, "file_digest", None)

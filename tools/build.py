@@ -23,7 +23,9 @@ from tools.notebooks import ROOT, Lesson, lesson_paths, read, solution, student
 from tools.stubs import LessonError, regions
 
 MOST = 1_000_000  # bytes of a committed notebook
-STRIPPED = {"image/svg+xml", "application/javascript"}  # by JupyterLab, if untrusted
+# JupyterLab strips these from a notebook that it does not trust: every fresh clone.
+STRIPPED = {"image/svg+xml", "application/javascript"}
+STRIPPED_HTML = re.compile(r"<(script|iframe|svg)\b", re.IGNORECASE)
 PATHS = re.compile(r"(?<![\w.:/])/(home|root|tmp|work|Users|usr|opt)/|0x[0-9a-f]{8,}")
 
 
@@ -39,10 +41,13 @@ def text_of(notebook: NotebookNode) -> str:
 
 
 def load(path: Path) -> NotebookNode | None:
-    """A committed notebook; None where there is none."""
+    """A committed notebook; None where there is none that can be read."""
     if not path.exists():
         return None
-    return nbformat.read(path, nbformat.NO_CONVERT)
+    try:
+        return nbformat.read(path, nbformat.NO_CONVERT)
+    except ValueError:  # no JSON, or no notebook
+        return None
 
 
 def build(lesson: Lesson, root: Path = ROOT, force: bool = False) -> str:
@@ -59,6 +64,7 @@ def build(lesson: Lesson, root: Path = ROOT, force: bool = False) -> str:
         write(built, path)
         return f"{lesson.name}: built, outputs kept"
     start = time.perf_counter()
+    path.parent.mkdir(exist_ok=True)  # the kernel starts there
     execute(built, path.parent, root)
     built.metadata.pop("widgets", None)
     built.metadata["language_info"] = {"name": "python"}
@@ -96,7 +102,7 @@ def _stale(built: NotebookNode, path: Path) -> Iterator[str]:
     name = f"{path.parent.name}/{path.name}"
     old = load(path)
     if old is None:
-        yield f"{name} is missing: run `make build`."
+        yield f"{name} is missing or damaged. Run `make build`."
         return
     if path.parent.name == "notebooks" and any(
         cell.get("outputs") for cell in old.cells
@@ -109,14 +115,18 @@ def _stale(built: NotebookNode, path: Path) -> Iterator[str]:
             change = _first_change(one, other)
             yield f"{name}, cell {number} ({other.id}) is not its lesson's: {change}"
             return
-    yield f"{name} has {len(old.cells)} cells, its lesson {len(built.cells)}."
+    if len(old.cells) == len(built.cells):
+        yield f"{name}: its metadata or format is not its lesson's. Run `make build`."
+    else:
+        yield f"{name} has {len(old.cells)} cells, its lesson {len(built.cells)}."
 
 
 def _first_change(old: NotebookNode, new: NotebookNode) -> str:
     if old.source == new.source:
         return "its id, type, tags or metadata. Run `make build`."
     lines = difflib.ndiff(old.source.splitlines(), new.source.splitlines())
-    return next(f"{line!r}. Run `make build`." for line in lines if line[0] in "+-")
+    changed = (repr(line) for line in lines if line[0] in "+-")
+    return f"{next(changed, 'its blank lines')}. Run `make build`."
 
 
 def _bare_cell(cell: NotebookNode) -> tuple:
@@ -153,7 +163,8 @@ def _unfit_output(output: NotebookNode) -> str | None:
         return f"raised {output.ename}."
     if output.get("name") == "stderr":
         return f"writes to stderr: {output.text[:80]!r}."
-    if STRIPPED & set(data):
+    html = STRIPPED_HTML.search(str(data.get("text/html", "")))
+    if html or STRIPPED & set(data):
         return "draws SVG or runs JavaScript, which a fresh clone does not show."
     shown = str(output.get("text", "")) + "".join(
         str(value) for kind, value in data.items() if kind.startswith("text/")
@@ -183,8 +194,9 @@ def leaks(lesson: Lesson, given: NotebookNode) -> Iterator[str]:
 
 
 def _telling(line: str) -> bool:
-    """Whether a line gives something away: no comment, no closing bracket."""
-    return len(re.sub(r"\W", "", line)) >= 8 and not line.strip().startswith("#")
+    """Whether a line gives something away: no comment, no `)`, no `return name`."""
+    plain = re.fullmatch(r"#.*|return \w+(, \w+)*", line.strip())
+    return len(re.sub(r"\W", "", line)) >= 8 and not plain
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:

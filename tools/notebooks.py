@@ -219,12 +219,16 @@ def _complete(lesson: Lesson, known: dict[str, Exercise]) -> None:
             checks[call[0]] = call[1]
         for key in ("exercise", "answer"):
             number = cell.metadata.get(key)
+            if number is not None and not isinstance(number, str):
+                raise LessonError(f'{key}={number}: write {key}="{number}".')
             if number and number not in known:
                 raise LessonError(
                     f"exercise {number}: helpers/checks does not have it."
                 )
         number = cell.metadata.get("answer")
         number = cell.metadata.get("exercise") if kind == "code" else number
+        if not number and regions(cell.source, lesson.name):
+            raise LessonError("a solution is marked in a cell that is no answer.")
         if number in answered:
             raise LessonError(f"exercise {number} stands twice in {lesson.name}.")
         if number:

@@ -7,10 +7,12 @@ functions every assigned name becomes a blank, `name = ...`.
 """
 
 import ast
+import re
 import textwrap
 from dataclasses import dataclass
 
 BEGIN, END, SCAFFOLD = "### BEGIN SOLUTION", "### END SOLUTION", "#: "
+MISSPELT = re.compile(r"#.*\b(begin|end)[ _]*solution", re.IGNORECASE)
 YOUR_ANSWER = "*Write your answer here: double-click this cell.*"
 
 
@@ -46,7 +48,7 @@ def regions(source: str, where: str) -> list[Region]:
         where: What to call it in an error, such as "exercise 2.2".
 
     Raises:
-        LessonError: A marker has no partner.
+        LessonError: A marker has no partner, or is misspelt.
     """
     found, first = [], None
     lines = source.splitlines()
@@ -62,6 +64,8 @@ def regions(source: str, where: str) -> list[Region]:
                 raise LessonError(f"{where}: {END} without a {BEGIN} before it.")
             found.append(Region(first, number, tuple(lines[first + 1 : number])))
             first = None
+        elif MISSPELT.search(line):
+            raise LessonError(f"{where}: {line.strip()!r} is not quite a marker.")
     if first is not None:
         raise LessonError(f"{where}: {BEGIN} without an {END} after it.")
     return found
@@ -118,12 +122,15 @@ def _parse(source: str, where: str) -> ast.Module:
 
 
 def _function_around(tree: ast.Module, region: Region) -> ast.FunctionDef | None:
+    stripped = [line.strip() for line in region.lines]
+    code = [n for n, line in enumerate(stripped) if line and line[0] != "#"]
+    last = region.first + 2 + max(code, default=-1)  # of its code, counted from 1
     around = [
         node
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
         and node.lineno <= region.first + 1
-        and region.last <= node.end_lineno
+        and last <= node.end_lineno
     ]
     return max(around, key=lambda node: node.lineno, default=None)
 
@@ -169,10 +176,15 @@ def _dedent(lines: list[str]) -> str:
 
 
 def _raises_last(tree: ast.Module, where: str) -> None:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            ours = [
-                n for n, line in enumerate(node.body) if isinstance(line, ast.Raise)
-            ]
-            if ours and ours[-1] != len(node.body) - 1:
-                raise LessonError(f"{where}: code of {node.name} follows its solution.")
+    """Refuse a stub whose `raise` would have to be deleted."""
+    nodes = list(ast.walk(tree))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    ends = [function.body[-1] for function in functions]
+    for node in nodes:
+        ours = isinstance(node, ast.Raise) and f"'{where}'" in ast.unparse(node)
+        if ours and node not in ends:
+            before = (one for one in functions if one.lineno <= node.lineno)
+            name = max(before, key=lambda one: one.lineno).name
+            raise LessonError(
+                f"{where}: code of {name} follows its solution or goes around it."
+            )

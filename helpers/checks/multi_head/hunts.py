@@ -1,0 +1,310 @@
+"""3.7 to 3.9: three readings of evidence, a test by shuffling, a written question."""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Misconception,
+    value_cases,
+)
+from helpers.models.attention import attention
+from helpers.models.multi_head import MultiHeadAttention, merge_heads, split_heads
+
+TOKENS, WIDTH, HEADS = 5, 8, 2
+
+
+def treats_tokens_alike(layer: Callable) -> bool:
+    """The course's own answer to 3.8."""
+    x = torch.randn(TOKENS, WIDTH, generator=torch.Generator().manual_seed(1))
+    order = torch.tensor([3, 1, 4, 0, 2])
+    return torch.allclose(layer(x[order]), layer(x)[order], atol=1e-5)
+
+
+# --- the layers that a student's test has to judge ------------------------------------
+
+
+def _drawn(*size: int, seed: int = 0) -> Tensor:
+    draw = torch.Generator().manual_seed(seed)
+    return torch.randn(*size, generator=draw) / size[-1] ** 0.5
+
+
+def _multi_head() -> nn.Module:
+    layer = MultiHeadAttention(WIDTH, HEADS).eval().requires_grad_(False)
+    for seed, number in enumerate(layer.parameters()):
+        number.copy_(_drawn(*number.shape, seed=seed))
+    return layer
+
+
+def _right(x: Tensor) -> Tensor:
+    x = x.float()[None]
+    return _multi_head()(x, x, x)[0]
+
+
+def _by_loop(x: Tensor) -> Tensor:
+    found = []
+    for head in range(3):
+        parts = (x.float() @ _drawn(WIDTH, 6, seed=9 * head + n) for n in range(3))
+        found.append(attention(*parts))
+    return torch.cat(found, -1) @ _drawn(18, WIDTH)
+
+
+def _plain_mean(x: Tensor) -> Tensor:
+    return x.float().mean(0, keepdim=True).expand_as(x) + 0.0
+
+
+def _over_tokens(x: Tensor, seed: int = 0) -> Tensor:
+    """E-74: the projections mix the tokens, and attention runs between features."""
+    query, key, value = (_drawn(6, TOKENS, seed=seed + n) @ x.float() for n in range(3))
+    mixed = attention(query, key, value)  # (6, WIDTH)
+    return _drawn(TOKENS, 6, seed=seed + 3) @ mixed
+
+
+def _over_tokens_anew(x: Tensor) -> Tensor:
+    return _over_tokens(x, seed=int(torch.randint(2**31, ())))
+
+
+def _anew(x: Tensor) -> Tensor:
+    """Each call draws its own weights, one matrix for all tokens."""
+    return x.float() @ torch.randn(WIDTH, WIDTH)
+
+
+def _view_split(x: Tensor) -> Tensor:
+    heads = [
+        (x.float() @ _drawn(WIDTH, WIDTH, seed=n)).reshape(1, HEADS, TOKENS, -1)
+        for n in range(3)
+    ]
+    return merge_heads(attention(*heads))[0]
+
+
+def _view_merge(x: Tensor) -> Tensor:
+    heads = [
+        split_heads((x.float() @ _drawn(WIDTH, WIDTH, seed=n))[None], HEADS)
+        for n in range(3)
+    ]
+    return attention(*heads).reshape(TOKENS, WIDTH)
+
+
+def _running_mean(x: Tensor) -> Tensor:
+    return x.float().cumsum(0) / torch.arange(1, len(x) + 1)[:, None]
+
+
+def _handed_on(x: Tensor) -> Tensor:
+    """Every token gets another one's result, in a fixed order."""
+    return _right(x)[torch.tensor([2, 0, 4, 1, 3])]
+
+
+LAYERS = {
+    "right multi-head attention": _right,
+    "right multi-head attention, head by head": _by_loop,
+    "the mean of all tokens, for each token": _plain_mean,
+    "projections over the token axis": _over_tokens,
+    "the same, with new weights in every call": _over_tokens_anew,
+    "a dense layer with new weights in every call": _anew,
+    "heads split by view": _view_split,
+    "heads merged by view": _view_merge,
+    "a mean over the tokens so far": _running_mean,
+    "right results at the wrong tokens": _handed_on,
+}
+
+
+def _cases(seed: int) -> list[Case]:
+    return [Case(name, (layer,), inputs=("layer",)) for name, layer in LAYERS.items()]
+
+
+def _probe(
+    layer: Callable,
+    *,
+    shuffle: Callable = lambda x, order: x[order],
+    restore: Callable = lambda x, order: x[order],
+    same: Callable = lambda one, other: torch.allclose(one, other, atol=1e-4),
+) -> bool:
+    x = torch.randn(TOKENS, WIDTH, generator=torch.Generator().manual_seed(4))
+    order = torch.tensor([4, 2, 0, 3, 1])
+    return bool(same(layer(shuffle(x, order)), restore(layer(x), order)))
+
+
+def _features(x: Tensor, order: Tensor) -> Tensor:
+    return x[:, torch.tensor([7, 2, 5, 0, 1, 4, 6, 3])]
+
+
+PROBE_MISTAKES = (
+    Misconception(
+        "output not shuffled",
+        "The shuffled input was compared with the unshuffled output: even a right "
+        "layer must differ there.",
+        "If you shuffle what goes in, where do you find token 0's result?",
+        (partial(_probe, restore=lambda x, order: x),),
+    ),
+    Misconception(
+        "features shuffled",
+        "The last axis was shuffled: the features, not the tokens.",
+        "x is (tokens, features). Which axis do you index?",
+        (partial(_probe, shuffle=_features, restore=_features),),
+    ),
+    Misconception(
+        "nothing shuffled",
+        "Both calls got the same input in the same order.",
+        "Print what goes into the second call.",
+        (partial(_probe, shuffle=lambda x, order: x, restore=lambda x, order: x),),
+    ),
+    Misconception(
+        "only shapes",
+        "The test says True to all of them: each returns the right shape.",
+        "What must happen to the numbers when the tokens change places?",
+        (
+            lambda layer: True,
+            partial(_probe, same=lambda one, other: one.shape == other.shape),
+        ),
+    ),
+    Misconception(
+        "sums compared",
+        "The outputs were added up before they were compared, so it does not matter "
+        "which token got which.",
+        "Compare token by token.",
+        (
+            partial(
+                _probe,
+                same=lambda one, other: torch.allclose(
+                    one.sum(0), other.sum(0), atol=1e-4
+                ),
+            ),
+            partial(
+                _probe,
+                same=lambda one, other: torch.allclose(
+                    one.mean(0), other.mean(0), atol=1e-4
+                ),
+            ),
+        ),
+    ),
+    Misconception(
+        "exact comparison",
+        "Rounded numbers were compared with ==, so a right layer fails too.",
+        "How far apart may two sums be that add the same numbers in another order?",
+        (partial(_probe, same=torch.equal),),
+    ),
+    Misconception(
+        "verdict turned around",
+        "The test says True to the wrong ones and False to the right ones.",
+        "True means: all tokens are treated alike.",
+        (lambda layer: not _probe(layer),),
+    ),
+)
+
+
+EXERCISES = (
+    Exercise(
+        "3.7",
+        "Bug hunt: the head that read across the lines",
+        "value",
+        difficulty=2,
+        minutes=4,
+        points=1,
+        answers=(Answer("row_one_holds", (0, 2)),),
+        cases=lambda seed: value_cases(),
+        proves="row 1 of head 0 holds token 0's features from 2 on",
+        misconceptions=(
+            Misconception(
+                "what should be there",
+                "That is what row 1 of head 0 should hold.",
+                "Read the printed numbers: tens are the token, ones the feature.",
+                ((1, 0),),
+            ),
+            Misconception(
+                "feature first",
+                "The two numbers are exchanged.",
+                "(token, first feature), in this order.",
+                ((2, 0),),
+            ),
+        ),
+    ),
+    Exercise(
+        "3.7b",
+        "Bug hunt: the map that hides the head",
+        "value",
+        difficulty=2,
+        minutes=3,
+        points=1,
+        answers=(Answer("missing_argument", "average_attn_weights"),),
+        cases=lambda seed: value_cases(),
+        proves="nn.MultiheadAttention averages the heads unless told otherwise",
+        misconceptions=(
+            Misconception(
+                "need_weights",
+                "That argument asks for weights at all, and they did come.",
+                "Count the axes of what came back. Which one is missing?",
+                ("need_weights",),
+            ),
+            Misconception(
+                "batch_first",
+                "That argument moves the batch axis; it belongs to the constructor.",
+                "Count the axes of what came back. Which one is missing?",
+                ("batch_first",),
+            ),
+        ),
+    ),
+    Exercise(
+        "3.7c",
+        "Bug hunt: the output that grew",
+        "value",
+        difficulty=2,
+        minutes=5,
+        points=1,
+        answers=(Answer("right_layer", (512, 64)), Answer("hiding_d_head", 8)),
+        cases=lambda seed: value_cases(2),
+        proves="W_o leads back to d_model; heads x d_head = d_model hides the mistake",
+        misconceptions=(
+            Misconception(
+                "as in the bug",
+                "That is the layer that makes the output 512 wide.",
+                "What is the output added to afterwards, and how wide is that?",
+                ((512, 512),),
+            ),
+            Misconception(
+                "out before in",
+                "nn.Linear takes the width that comes in first.",
+                "What comes in: all heads side by side, or x?",
+                ((64, 512),),
+            ),
+            Misconception(
+                "64",
+                "With 8 heads of 64 the mistake shows: the output is 512 wide.",
+                "For which d_head are 8 heads together as wide as x?",
+                (64,),
+                of=1,
+            ),
+            Misconception(
+                "512",
+                "512 is how wide 8 heads of 64 are together.",
+                "For which d_head are 8 heads together as wide as x?",
+                (512,),
+                of=1,
+            ),
+        ),
+    ),
+    Exercise(
+        "3.8",
+        "Bug hunt: shuffle the tokens",
+        "probe",
+        difficulty=3,
+        minutes=10,
+        points=2,
+        answers=(Answer("treats_tokens_alike", treats_tokens_alike, {"verdict": ""}),),
+        cases=_cases,
+        proves="your test passes three layers and finds what is wrong with seven",
+        misconceptions=PROBE_MISTAKES,
+    ),
+    Exercise(
+        "3.9",
+        "Why d_head = d_model / num_heads?",
+        "written",
+        difficulty=2,
+        minutes=8,
+        points=3,
+    ),
+)

@@ -1,0 +1,846 @@
+"""The build is deterministic, complete, and red for everything that must not pass."""
+
+import hashlib
+import io
+import os
+import re
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import nbformat
+import pytest
+from lesson_cells import run_cell
+
+from helpers.checks.exercise import Answer, Exercise
+from tools import build, notebooks, stubs
+from tools.notebooks import lesson_paths, read, solution, student
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def exercise(number, kind="function", *names, **more):
+    answers = tuple(Answer(name, abs) for name in names)
+    return Exercise(number, "Title", kind, 2, 5, answers=answers, **more)
+
+
+EXERCISES = (
+    exercise("7.1", "function", "double", points=2, core=True),
+    exercise("7.2", "class", "Layer", points=1),
+    exercise("7.3", "value", "first", "second"),
+    exercise("7.4", "written", points=3),
+    exercise("7.5", "open"),
+)
+
+LESSON = '''\
+# %% [markdown] slide="slide"
+# # 07 Tiny
+#
+# A lesson for tests.
+
+# %%
+from torch import nn
+
+from helpers.checks import check
+
+# %% [markdown] exercise="7.1"
+# Double it.
+
+# %% exercise="7.1"
+def double(x):
+    """Twice x."""
+    given = x + 0
+    ### BEGIN SOLUTION
+    #: result = ...  # twice x
+    result = 2 * given
+    return result
+    ### END SOLUTION
+
+
+# %%
+check("7.1", double)
+
+# %% tags=["nbval-check-output"] slide="fragment"
+print("same")
+
+# %%
+print("same again")
+
+# %%
+print("same again")
+
+# %% [markdown] exercise="7.2"
+# A layer.
+
+# %% exercise="7.2"
+class Layer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.W = nn.Linear(width, width)
+        self.a, self.b = 1, 2
+        ### END SOLUTION
+
+    def forward(self, x):
+        ### BEGIN SOLUTION
+        return self.W(x) + self.a
+        ### END SOLUTION
+
+    def given(self):
+        return self.b
+
+
+# %%
+check("7.2", Layer)
+
+# %% [markdown] exercise="7.3"
+# Two numbers.
+
+# %% locked=true
+evidence = "a bug to be hunted"
+
+# %% exercise="7.3"
+### BEGIN SOLUTION
+first = 5**0.5
+second: int = (
+    2
+)
+### END SOLUTION
+
+# %%
+check("7.3", first, second)
+
+# %% [markdown] exercise="7.4"
+# Why?
+
+# %% [markdown] answer="7.4"
+# ### BEGIN SOLUTION
+# Because of reasons that a student should find.
+# ### END SOLUTION
+
+# %% [markdown] exercise="7.5"
+# Measure it.
+'''
+
+
+def pretend(notebook, folder, root, **more):
+    """In place of executing: number the code cells and print into each."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(code, 1):
+        cell.execution_count = number
+        cell.outputs = [nbformat.v4.new_output("stream", text="out\n", name="stdout")]
+    return notebook
+
+
+class Course:
+    """A folder with one small lesson, and the build on it."""
+
+    def __init__(self, root):
+        self.root = root
+        self.lesson = root / "lessons" / "07_tiny.py"
+        self.given = root / "notebooks" / "07_tiny.ipynb"
+        self.solved = root / "solutions" / "07_tiny.ipynb"
+        self.lesson.parent.mkdir()
+        self.lesson.write_text(LESSON, "utf-8")
+
+    def run(self, *arguments):
+        """Build or check; returns (exit status, what was said)."""
+        said = io.StringIO()
+        with redirect_stdout(said), redirect_stderr(said):
+            status = build.main(list(arguments), self.root)
+        return status, said.getvalue()
+
+    def edit(self, old, new, count=1):
+        text = self.lesson.read_text("utf-8")
+        assert old in text
+        self.lesson.write_text(text.replace(old, new, count), "utf-8")
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    monkeypatch.setattr(notebooks, "exercises", lambda: EXERCISES)
+    monkeypatch.setattr(build, "execute", pretend)
+    return Course(tmp_path)
+
+
+@pytest.fixture
+def built(course):
+    assert course.run() == (0, "07_tiny: built and executed in 0 s\n")
+    return course
+
+
+def cell_of(path, name):
+    """(the notebook, its cell with this id)."""
+    notebook = nbformat.read(path, nbformat.NO_CONVERT)
+    return notebook, next(cell for cell in notebook.cells if cell.id == name)
+
+
+# --- what is built --------------------------------------------------------------------
+
+
+def test_what_was_built_is_up_to_date(built):
+    assert built.run("--check") == (
+        0,
+        "1 lessons: notebooks and solutions are up to date.\n",
+    )
+
+
+def test_the_same_lesson_gives_the_same_bytes(built):
+    before = built.given.read_bytes(), built.solved.read_bytes()
+    for path in (built.given, built.solved):
+        path.unlink()
+    built.run()
+    assert (built.given.read_bytes(), built.solved.read_bytes()) == before
+
+
+REAL = """\
+# %% [markdown] exercise="0.1"
+# Task.
+
+# %% exercise="0.1"
+def row_means(x):
+    ### BEGIN SOLUTION
+    return x.mean(-1)
+    ### END SOLUTION
+
+# %%
+check("0.1", row_means)
+"""
+DIGEST = """
+import hashlib, sys
+from pathlib import Path
+from tools.build import text_of
+from tools.notebooks import read, solution, student
+lesson = read(Path(sys.argv[1]))
+text = text_of(student(lesson)) + text_of(solution(lesson))
+print(hashlib.sha256(text.encode()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_another_process_with_another_hash_seed_gives_the_same_bytes(tmp_path):
+    path = tmp_path / "00_real.py"
+    path.write_text(REAL, "utf-8")
+    lesson = read(path)
+    text = build.text_of(student(lesson)) + build.text_of(solution(lesson))
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    other = subprocess.run(
+        [sys.executable, "-c", DIGEST, str(path)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert other.stdout.strip() == hashlib.sha256(text.encode()).hexdigest()
+
+
+FUNCTION_STUB = '''\
+def double(x):
+    """Twice x."""
+    given = x + 0
+    result = ...  # twice x
+    raise NotImplementedError("exercise 7.1")'''
+CLASS_STUB = """\
+class Layer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.W = ...
+        self.a = ...
+        self.b = ...
+
+    def forward(self, x):
+        raise NotImplementedError("exercise 7.2")
+
+    def given(self):
+        return self.b"""
+
+
+def test_stubs_are_what_is_left(built):
+    for name, source in (
+        ("ex-7-1", FUNCTION_STUB),
+        ("ex-7-2", CLASS_STUB),
+        ("ex-7-3", "first = ...\nsecond = ..."),
+        ("ex-7-4", "*Write your answer here: double-click this cell.*"),
+    ):
+        assert cell_of(built.given, name)[1].source == source
+
+
+def test_a_stub_imports_and_says_our_sentence(built):
+    names = {}
+    for name in ("ex-7-1", "ex-7-2", "ex-7-3"):
+        run_cell("from torch import nn", names)
+        run_cell(cell_of(built.given, name)[1].source, names)
+    with pytest.raises(NotImplementedError, match="^exercise 7.1$"):
+        names["double"](3)
+    with pytest.raises(NotImplementedError, match="^exercise 7.2$"):
+        names["Layer"](3).forward(1)
+    assert names["first"] is names["second"] is ...
+
+
+SOLVED = '''\
+def double(x):
+    """Twice x."""
+    given = x + 0
+    result = 2 * given
+    return result'''
+
+
+def test_the_solution_has_all_the_code_and_no_markers(built):
+    assert cell_of(built.solved, "ex-7-1")[1].source == SOLVED
+    assert "Because of reasons" in cell_of(built.solved, "ex-7-4")[1].source
+    for path in (built.given, built.solved):
+        text = path.read_text("utf-8")
+        assert "SOLUTION" not in text and "#: " not in text
+
+
+BOX = """\
+### ★ Exercise 7.1: Title
+
+*function · core path · difficulty 2 of 5 · about 5 minutes · 2 points*
+
+Double it."""
+
+
+def test_the_box_is_printed_from_what_the_checks_know(built):
+    assert cell_of(built.given, "ex-7-1-task")[1].source == BOX
+    other = cell_of(built.given, "ex-7-2-task")[1].source
+    assert "★" not in other and "· more ·" in other and other.count("1 point*") == 1
+
+
+def test_a_check_cell_imports_what_it_needs(built):
+    source = cell_of(built.given, "ex-7-3-check")[1].source
+    assert source == f'{notebooks.IMPORT}\n\ncheck("7.3", first, second)'
+    assert notebooks.IMPORT.endswith("check")
+    assert notebooks.check_call(source) == ("7.3", ("first", "second"))
+
+
+@pytest.mark.parametrize(
+    ("name", "grade", "solution", "locked", "points"),
+    [
+        ("ex-7-1", False, True, False, None),
+        ("ex-7-1-check", True, False, True, 2),
+        ("ex-7-3-check", True, False, True, 0),
+        ("ex-7-4", True, True, False, 3),
+    ],
+)
+def test_nbgrader_is_told_what_to_grade(built, name, grade, solution, locked, points):
+    meta = dict(cell_of(built.given, name)[1].metadata["nbgrader"])
+    assert meta.pop("points", None) == points
+    assert meta == {
+        "grade": grade,
+        "grade_id": name,
+        "locked": locked,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
+
+
+def test_headers_become_metadata(built):
+    given = nbformat.read(built.given, nbformat.NO_CONVERT)
+    first, shown = given.cells[0], given.cells[5]
+    assert first.metadata == {"slideshow": {"slide_type": "slide"}}
+    slide = {"slideshow": {"slide_type": "fragment"}}
+    assert shown.metadata == {"tags": ["nbval-check-output"]} | slide
+    locked = [c for c in given.cells if "bug to be hunted" in c.source][0]
+    assert locked.metadata["nbgrader"]["locked"]
+    assert locked.metadata["nbgrader"]["grade_id"] == locked.id
+    assert set(given.metadata) == {"kernelspec", "language_info"}
+    assert given.metadata["kernelspec"]["name"] == "python3"
+
+
+def test_ids_are_unique_valid_and_the_same_in_both_notebooks(built):
+    given = nbformat.read(built.given, nbformat.NO_CONVERT)
+    solved = nbformat.read(built.solved, nbformat.NO_CONVERT)
+    ids = [cell.id for cell in given.cells]
+    assert ids == [cell.id for cell in solved.cells]
+    assert_ids(given)
+
+
+def test_ids_stay_when_another_cell_changes(built):
+    before = [cell.id for cell in nbformat.read(built.given, 4).cells]
+    built.edit("# A lesson for tests.", "# A lesson for many tests.")
+    built.edit("    result = 2 * given", "    result = given * 2")
+    built.run()
+    after = [cell.id for cell in nbformat.read(built.given, 4).cells]
+    assert before[0] != after[0] and before[1:] == after[1:]
+
+
+def assert_ids(notebook):
+    ids = [cell.id for cell in notebook.cells]
+    assert len(ids) == len(set(ids))
+    assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name) for name in ids)
+    grades = [
+        cell.metadata["nbgrader"]["grade_id"]
+        for cell in notebook.cells
+        if "nbgrader" in cell.metadata
+    ]
+    assert len(grades) == len(set(grades))
+
+
+# --- executing only where needed ------------------------------------------------------
+
+
+def outputs(path):
+    return [cell.get("outputs") for cell in nbformat.read(path, 4).cells]
+
+
+def test_outputs_are_kept_when_only_prose_changed(built, monkeypatch):
+    monkeypatch.setattr(build, "execute", None)  # it would be called in vain
+    before = outputs(built.solved)
+    built.edit("# Double it.", "# Please double it.")
+    built.edit('slide="fragment"', 'slide="slide"')
+    assert built.run() == (0, "07_tiny: built, outputs kept\n")
+    assert outputs(built.solved) == before
+    assert "Please" in built.solved.read_text("utf-8")
+    assert built.run("--check")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("2 * given", "given * 2"), ('print("same")', 'print("other")')],
+)
+def test_a_solution_is_executed_again_when_its_code_changed(built, old, new):
+    built.edit(old, new)
+    assert built.run() == (0, "07_tiny: built and executed in 0 s\n")
+
+
+def test_a_solution_is_executed_again_when_asked_or_not_complete(built):
+    assert "executed in" in built.run("--execute")[1]
+    notebook, cell = cell_of(built.solved, "ex-7-2")
+    cell.execution_count = None
+    build.write(notebook, built.solved)
+    assert "executed in" in built.run()[1]
+
+
+def test_one_lesson_is_chosen_by_its_number(built):
+    assert built.run("7") == built.run("07") == (0, "07_tiny: built, outputs kept\n")
+    assert built.run("08") == (2, "No lesson 08 in lessons/.\n")
+
+
+# --- red: committed notebooks that are not what the lesson builds ---------------------
+
+
+def damage(path_name, name, change):
+    """Something done to a cell of a committed notebook."""
+
+    def done(course):
+        path = getattr(course, path_name)
+        notebook, cell = cell_of(path, name)
+        change(cell)
+        build.write(notebook, path)
+
+    return done
+
+
+def add_output(**output):
+    def change(cell):
+        cell.outputs = [nbformat.v4.new_output(**output)]
+
+    return damage("solved", "ex-7-1", change)
+
+
+def set_to(path_name, name, **values):
+    return damage(path_name, name, lambda cell: cell.update(values))
+
+
+def stray(course):
+    course.given.with_name("08_stray.ipynb").write_text("{}")
+
+
+def notebook_metadata(course):
+    notebook = nbformat.read(course.given, 4)
+    notebook.metadata["widgets"] = {}
+    build.write(notebook, course.given)
+
+
+def drop_cell(course):
+    notebook = nbformat.read(course.given, 4)
+    notebook.cells.pop()
+    build.write(notebook, course.given)
+
+
+GIVEN, DONE = "notebooks/07_tiny.ipynb", "solutions/07_tiny.ipynb"
+HTML = {"output_type": "display_data"}
+RED = {
+    "an edited source": (
+        set_to("given", "ex-7-1", source=FUNCTION_STUB + "\n# mine"),
+        f"{GIVEN}, cell 3 (ex-7-1) is not its lesson's: '- # mine'.",
+    ),
+    "an added blank line": (
+        set_to("given", "ex-7-1", source=FUNCTION_STUB + "\n"),
+        f"{GIVEN}, cell 3 (ex-7-1) is not its lesson's: its blank lines.",
+    ),
+    "an edited text": (
+        set_to("given", "ex-7-2-task", source="A layer, they said."),
+        f"{GIVEN}, cell 8 (ex-7-2-task) is not its lesson's: ",
+    ),
+    "edited tags": (
+        set_to("given", "ex-7-1-check", metadata={"tags": ["x"]}),
+        "cell 4 (ex-7-1-check) is not its lesson's: its id, type, tags or metadata.",
+    ),
+    "an edited id": (
+        set_to("given", "ex-7-1", id="ex-7-11"),
+        "cell 3 (ex-7-1) is not its lesson's: its id, type, tags or metadata.",
+    ),
+    "more points": (
+        damage(
+            "given",
+            "ex-7-1-check",
+            lambda cell: cell.metadata["nbgrader"].update(points=9),
+        ),
+        "cell 4 (ex-7-1-check) is not its lesson's: its id, type, tags or metadata.",
+    ),
+    "metadata of the notebook": (
+        notebook_metadata,
+        f"{GIVEN}: its metadata or format is not its lesson's.",
+    ),
+    "a missing cell": (drop_cell, f"{GIVEN} has 17 cells, its lesson 18."),
+    "outputs for students": (
+        damage(
+            "given",
+            "ex-7-1",
+            lambda cell: cell.outputs.append(nbformat.v4.new_output("stream", text="")),
+        ),
+        f"{GIVEN} holds outputs: it is built, not edited.",
+    ),
+    "an edited solution": (
+        set_to("solved", "ex-7-1", source=SOLVED.replace("2 *", "3 *")),
+        f"{DONE}, cell 3 (ex-7-1) is not its lesson's: '-     result = 3 * given'.",
+    ),
+    "a lesson that was not built": (
+        lambda course: course.edit("# Why?", "# Why not?"),
+        "is not its lesson's: '- Why?'.",
+    ),
+    "a missing notebook": (
+        lambda course: course.given.unlink(),
+        f"{GIVEN} is missing or damaged.",
+    ),
+    "a damaged notebook": (
+        lambda course: course.solved.write_text("<<<<<<< HEAD"),
+        f"{DONE} is missing or damaged.",
+    ),
+    "a stray notebook": (stray, "notebooks/08_stray.ipynb has no lesson: delete it."),
+    "a cell that was not executed": (
+        set_to("solved", "ex-7-2", execution_count=None),
+        "solutions/07_tiny.ipynb: not executed from top to bottom.",
+    ),
+    "a cell that was executed out of order": (
+        set_to("solved", "ex-7-2", execution_count=40),
+        "solutions/07_tiny.ipynb: not executed from top to bottom.",
+    ),
+    "stderr": (
+        add_output(output_type="stream", name="stderr", text="Warning: x\n"),
+        "cell 3 writes to stderr: 'Warning: x\\n'.",
+    ),
+    "an error": (
+        add_output(output_type="error", ename="KeyError", evalue="", traceback=[]),
+        "cell 3 raised KeyError.",
+    ),
+    "an SVG": (
+        add_output(**HTML, data={"image/svg+xml": "<svg/>"}),
+        "cell 3 draws SVG or runs JavaScript",
+    ),
+    "an SVG within HTML": (
+        add_output(**HTML, data={"text/html": "<p><SVG width=3></SVG></p>"}),
+        "cell 3 draws SVG or runs JavaScript",
+    ),
+    "JavaScript": (
+        add_output(**HTML, data={"text/html": "<script>1</script>"}),
+        "cell 3 draws SVG or runs JavaScript",
+    ),
+    "a path": (
+        add_output(output_type="stream", text="see /home/me/course/x.txt\n"),
+        "cell 3 shows a path or an address of the machine: '/home/'.",
+    ),
+    "an address": (
+        add_output(**HTML, data={"text/plain": "<object at 0x7f00deadbeef>"}),
+        "cell 3 shows a path or an address of the machine: '0x7f00deadbeef'.",
+    ),
+    "a notebook that is too large": (
+        add_output(output_type="stream", text="x" * build.MOST),
+        "larger than 1,000,000 bytes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RED)
+def test_check_is_red_and_says_where(built, name):
+    done, sentence = RED[name]
+    done(built)
+    before = sorted((p, p.read_bytes()) for p in built.root.rglob("*.*"))
+    status, said = built.run("--check")
+    assert status == 1 and sentence in said, said
+    assert "Traceback" not in said
+    assert sorted((p, p.read_bytes()) for p in built.root.rglob("*.*")) == before
+
+
+FINE = {
+    "a file name": add_output(output_type="stream", text="work/02.ipynb, and/or\n"),
+    "a web address": add_output(output_type="stream", text="https://x.org/home/me\n"),
+    "a table": add_output(**HTML, data={"text/html": "<table style='x'></table>"}),
+}
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_check_is_green_for_what_only_looks_like_it(built, name):
+    FINE[name](built)
+    assert built.run("--check")[0] == 0
+
+
+def test_a_leaked_line_is_found_wherever_it_stands(built):
+    hint = "# Please double it.\n#\n#     result = 2 * given\n"
+    built.edit("# Double it.\n", hint)
+    built.run()
+    status, said = built.run("--check")
+    assert status == 1
+    assert f"{GIVEN} shows a line of the solution of 7.1: 'result = 2 * given'." in said
+
+
+def test_a_plain_return_is_no_leak(built):
+    built.edit('print("same")', "def f():\n    result, x = 1, 2\n    return result")
+    built.run()
+    assert built.run("--check")[0] == 0
+
+
+# --- red: lessons that can't become notebooks -----------------------------------------
+
+LOOP = """\
+    for _ in range(3):
+        ### BEGIN SOLUTION
+        result = 2 * given
+        ### END SOLUTION
+    return result
+"""
+SOLUTION = LESSON[LESSON.index("    ### BEGIN") : LESSON.index("\n\n# %%\ncheck(")]
+TWICE = SOLUTION.replace("return result", "result = 2 * result")
+OPEN, CLOSE = stubs.BEGIN, stubs.END
+HEADER_75 = '# %% [markdown] exercise="7.5"\n# Measure it.\n'
+UNBUILDABLE = {
+    "an exercise twice": (
+        ("# %%\nprint", '# %% exercise="7.1"\nprint'),
+        "exercise 7.1 stands twice in 07_tiny.",
+    ),
+    "no such exercise": (
+        ('# %% exercise="7.1"', '# %% exercise="7.9"'),
+        "exercise 7.9: helpers/checks does not have it.",
+    ),
+    "an id without quotes": (
+        ('# %% exercise="7.1"', "# %% exercise=7.1"),
+        'exercise=7.1: write exercise="7.1".',
+    ),
+    "no cell": (
+        (LESSON[LESSON.index('# %% [markdown] answer="7.4"') :], HEADER_75),
+        "exercise 7.4 has no cell in 07_tiny.",
+    ),
+    "no task": (
+        ('# %% [markdown] exercise="7.5"', "# %% [markdown]"),
+        "exercise 7.5 needs one text cell that sets it.",
+    ),
+    "no check": (
+        ('check("7.1", double)', "print(double)"),
+        "exercise 7.1 has no check in 07_tiny.",
+    ),
+    "a check twice": (
+        ('print("same")', 'check("7.1", double)'),
+        "exercise 7.1 has two checks.",
+    ),
+    "a check of another name": (
+        ('check("7.1", double)', 'check("7.1", twice)'),
+        "exercise 7.1: its check should ask for double.",
+    ),
+    "a check in another order": (
+        ('check("7.3", first, second)', 'check("7.3", second, first)'),
+        "exercise 7.3: its check should ask for first, second.",
+    ),
+    "a check of something else": (
+        ('print("same")', 'check("6.1", double)'),
+        "exercise 6.1: helpers/checks does not have it.",
+    ),
+    "an unknown header": (
+        ("# %% locked=true", "# %% lokced=true"),
+        "cell header with unknown lokced.",
+    ),
+    "no markers": (
+        (SOLUTION, "    return 2 * given\n"),
+        f"exercise 7.1: no solution is marked with {OPEN}.",
+    ),
+    "no model answer": (
+        ("# ### BEGIN SOLUTION\n# Because", "# Because"),
+        f"{CLOSE} without a {OPEN} before it.",
+    ),
+    "a marker without its end": (
+        (f"    {CLOSE}\n", ""),
+        f"exercise 7.1: {OPEN} without an {CLOSE} after it.",
+    ),
+    "a marker without its beginning": (
+        (f"    {OPEN}\n", ""),
+        f"exercise 7.1: {CLOSE} without a {OPEN} before it.",
+    ),
+    "two beginnings": (
+        (f"    {CLOSE}\n", f"    {OPEN}\n"),
+        f"exercise 7.1: two {OPEN} without an {CLOSE} between them.",
+    ),
+    "a misspelt marker": (
+        (f"    {OPEN}\n", "    ## Begin solution\n"),
+        "exercise 7.1: '## Begin solution' is not quite a marker.",
+    ),
+    "a solution in any cell": (
+        ('print("same")', f"{OPEN}\nsecret = 1\n{CLOSE}"),
+        "a solution is marked in a cell that is no answer.",
+    ),
+    "a solution in a task": (
+        ("# Measure it.", "# ### BEGIN SOLUTION\n# secret\n# ### END SOLUTION"),
+        "a solution is marked in a cell that is no answer.",
+    ),
+    "a scaffold of other names": (
+        ("    #: result = ...  #", "    #: total = ...  #"),
+        "exercise 7.1: the scaffold has total, its solution has not.",
+    ),
+    "code after the solution": (
+        (f"    {CLOSE}\n", f"    {CLOSE}\n    return result\n"),
+        "exercise 7.1: code of double follows its solution or goes around it.",
+    ),
+    "code around the solution": (
+        (SOLUTION, LOOP),
+        "exercise 7.1: code of double follows its solution or goes around it.",
+    ),
+    "two solutions in one function": (
+        (SOLUTION, TWICE + SOLUTION),
+        "exercise 7.1: code of double follows its solution or goes around it.",
+    ),
+    "more than assignments in __init__": (
+        ("        self.a, self.b = 1, 2\n", "        print(width)\n"),
+        "holds assignments only, not 'print(width)'.",
+    ),
+    "no Python": (
+        ("    result = 2 * given", "    result = 2 *"),
+        "exercise 7.1 is no Python, line 6.",
+    ),
+}
+
+
+@pytest.mark.parametrize("command", [(), ("--check",)], ids=["build", "check"])
+@pytest.mark.parametrize("name", UNBUILDABLE)
+def test_a_lesson_that_cannot_be_built_says_why(course, name, command):
+    (old, new), sentence = UNBUILDABLE[name]
+    course.edit(old, new)
+    status, said = course.run(*command)
+    assert status == 1, said
+    assert said.startswith("lessons/07_tiny.py: ") and sentence in said, said
+    assert said.count("\n") == 1
+    assert not course.solved.exists()
+
+
+def test_comments_after_the_last_line_of_a_solution_do_no_harm(course):
+    course.edit("    return result\n", "    return result\n    # a remark\n\n")
+    assert course.run()[0] == 0
+    assert cell_of(course.given, "ex-7-1")[1].source == FUNCTION_STUB
+
+
+def test_a_function_within_a_function_may_hold_the_solution():
+    source = (
+        "def outer(x):\n    def inner(y):\n        ### BEGIN SOLUTION\n"
+        "        return y\n        ### END SOLUTION\n\n    return inner(x)"
+    )
+    cut = stubs.stub(source, "7.1")
+    assert cut.splitlines()[2] == '        raise NotImplementedError("exercise 7.1")'
+    assert cut.endswith("return inner(x)")
+
+
+def test_an_own_raise_of_the_stub_is_left_alone():
+    source = (
+        "def f(x):\n    if x < 0:\n        raise ValueError(x)\n"
+        "    ### BEGIN SOLUTION\n    return x\n    ### END SOLUTION"
+    )
+    assert "raise ValueError(x)" in stubs.stub(source, "7.1")
+
+
+# --- a real kernel --------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_solution_is_executed_in_a_fresh_kernel(tmp_path):
+    course = Course(tmp_path)
+    course.lesson.unlink()
+    course.lesson = course.lesson.with_name("00_real.py")
+    course.lesson.write_text(REAL, "utf-8")
+    status, said = course.run()
+    assert status == 0 and "built and executed" in said
+    assert course.run("--check")[0] == 0
+    done, cell = cell_of(tmp_path / "solutions" / "00_real.ipynb", "ex-0-1-check")
+    assert cell.outputs[0].text.startswith("✓ 0.1 passed.")
+    assert done.metadata["language_info"] == {"name": "python"}
+    assert [c.get("execution_count") for c in done.cells] == [None, 1, 2]
+    course.edit("x.mean(-1)", "x.mean(7)")
+    status, said = course.run()
+    assert status == 1
+    assert "lessons/00_real.py: its solution does not run." in said
+    assert course.run("--check")[0] == 1
+
+
+# --- the committed notebooks ----------------------------------------------------------
+
+COMMITTED = [
+    pytest.param(path, id=f"{path.parent.name}/{path.stem}",
+                 marks=pytest.mark.lesson(path.name[:2]))
+    for name in ("notebooks", "solutions")
+    for path in sorted((ROOT / name).glob("*.ipynb"))
+]  # fmt: skip
+each_committed = pytest.mark.parametrize("path", COMMITTED)
+
+
+def validator():
+    from nbgrader.nbgraderformat import MetadataValidator
+
+    return MetadataValidator()
+
+
+@pytest.mark.filterwarnings("default")  # nbgrader's own imports warn
+def test_nbgrader_accepts_the_metadata(built):
+    for path in (built.given, built.solved):
+        notebook = nbformat.read(path, nbformat.NO_CONVERT)
+        nbformat.validate(notebook)
+        validator().validate_nb(notebook)
+    notebook, cell = cell_of(built.given, "ex-7-1")
+    cell.metadata["nbgrader"]["grade_id"] = "ex.7.1"
+    with pytest.raises(Exception, match="does not match"):
+        validator().validate_nb(notebook)
+
+
+@pytest.mark.filterwarnings("default")
+@each_committed
+def test_a_committed_notebook_is_valid(path):
+    notebook = nbformat.read(path, nbformat.NO_CONVERT)
+    nbformat.validate(notebook)
+    validator().validate_nb(notebook)
+    assert_ids(notebook)
+    assert "SOLUTION" not in "".join(cell.source for cell in notebook.cells)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=pytest.mark.lesson(path.name[:2]))
+        for path in lesson_paths()
+    ],
+)
+def test_every_stub_of_a_lesson_says_our_sentence_and_nothing_leaks(path):
+    lesson = read(path)
+    given = student(lesson)
+    known = notebooks.known_exercises(lesson)
+    assert list(build.leaks(lesson, given)) == []
+    for cell in given.cells:
+        number = cell.id.removeprefix("ex-").replace("-", ".", 1)
+        if cell.cell_type == "code" and number in known:
+            blank = "= ..." if known[number].kind == "value" else None
+            blank = blank or f'raise NotImplementedError("exercise {number}")'
+            assert blank in cell.source
+        assert not cell.get("outputs")
+
+
+def test_every_lesson_of_the_checks_is_there():
+    lessons = {int(path.name[:2]) for path in lesson_paths()}
+    assert {exercise.lesson for exercise in notebooks.exercises()} <= lessons

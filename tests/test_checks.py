@@ -1,0 +1,369 @@
+"""Every check lets right answers pass, in many hands, and names the wrong ones.
+
+All tests run over `exercises()`: an exercise is under them from its first day.
+"""
+
+import random
+import re
+import sys
+import time
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from lesson_cells import solutions, stubs
+from torch import nn
+from variants import variants
+
+from helpers.checks import CheckFailed, check, exercises, judge
+from helpers.checks.engine import examine
+from helpers.checks.observe import agree, distance, run_case
+from tools.kill_matrix import answers_with, trials
+
+SEEDS = range(3)
+CODE = ("function", "class", "probe")
+
+CHECKABLE = [exercise for exercise in exercises() if exercise.answers]
+CODED = [exercise for exercise in CHECKABLE if exercise.kind in CODE]
+VARIANTS = variants()
+
+
+def param(exercise, *values, name=""):
+    """A parameter that `make quick LESSON=02` finds: "2.2-no scaling"."""
+    return pytest.param(
+        exercise,
+        *values,
+        id="-".join(filter(None, (exercise.id, name))),
+        marks=pytest.mark.lesson(str(exercise.lesson)),
+    )
+
+
+def each(some):
+    return pytest.mark.parametrize("exercise", [param(one) for one in some])
+
+
+each_misconception = pytest.mark.parametrize(
+    ("exercise", "misconception"),
+    [param(e, m, name=m.name) for e in CHECKABLE for m in e.misconceptions],
+)
+
+
+def name_of(variant):
+    one = variant[0] if isinstance(variant, tuple) else variant
+    return getattr(one, "__name__", str(one))
+
+
+# --- right answers pass ---------------------------------------------------------------
+
+
+@each(CHECKABLE)
+def test_the_reference_passes(exercise):
+    for seed in SEEDS:
+        report = examine(exercise, exercise.references, seed=seed)
+        assert report.outcome == "passed", report
+
+
+@pytest.mark.parametrize(
+    ("exercise", "variant"),
+    [
+        param(exercise, variant, name=name_of(variant))
+        for exercise in CODED
+        for variant in VARIANTS.get(exercise.id, ())
+    ],
+)
+def test_a_right_answer_in_another_hand_passes(exercise, variant):
+    answers = variant if isinstance(variant, tuple) else (variant,)
+    for seed in SEEDS:
+        report = judge(exercise.id, *answers, seed=seed)
+        assert report.outcome == "passed" and not report.borrowed, report
+
+
+@each(CHECKABLE)
+def test_the_solution_of_the_lesson_passes_and_says_so(exercise, capsys):
+    names = solutions(exercise.lesson)
+    answers = [names[name] for name in exercise.names]
+    assert check(exercise.id, *answers) is None
+    shown = capsys.readouterr()
+    assert shown.out.startswith(f"✓ {exercise.id} passed. Shown: ")
+    assert shown.out.count("\n") == 1
+    assert shown.err == ""
+    assert len(exercise.proves) > 10
+
+
+@each(CHECKABLE)
+def test_the_untouched_stub_is_not_attempted(exercise):
+    names = stubs(exercise.lesson)
+    report = judge(exercise.id, *(names[name] for name in exercise.names))
+    assert report.outcome == "not attempted" and not report.borrowed, report
+    assert exercise.names[0] in str(report)
+    if exercise.kind != "value":
+        assert re.search(
+            r"line \d+: (raise NotImplementedError|.* = \.\.\.)", str(report)
+        )
+
+
+@each(CODED)
+def test_properties_hold_for_the_reference(exercise):
+    for seed in SEEDS:
+        for case in exercise.cases(seed):
+            answer = exercise.answers[case.of]
+            seen = run_case(answer.reference, answer, case)
+            broken = [rule.broken(case, seen.judged) for rule in exercise.properties]
+            assert not any(broken), f"{case.name}: {broken}"
+
+
+# --- wrong answers are rejected and named ---------------------------------------------
+
+
+@each_misconception
+def test_a_misconception_is_rejected_and_named(exercise, misconception):
+    for trial in trials(exercise, misconception, SEEDS):
+        assert trial.named, f"{trial}\n{trial.report}"
+        assert misconception.done in str(trial.report)
+        assert misconception.where in str(trial.report)
+
+
+@each_misconception
+def test_a_misconception_is_far_from_right(exercise, misconception):
+    answer = exercise.answers[misconception.of]
+    margin = 100 if exercise.kind in CODE else 10  # tolerances
+    for seed in SEEDS:
+        cases = [case for case in exercise.cases(seed) if case.of == misconception.of]
+        for number, spelling in enumerate(misconception.spellings, 1):
+            apart = []
+            for case in cases:
+                run = run_case(spelling, answer, case)
+                right = run_case(answer.reference, answer, case, donor=run.module)
+                apart.append(distance(run.judged, right.judged, case.tolerance))
+            assert max(apart) >= margin, f"spelling {number}, seed {seed}: {apart}"
+
+
+@each(CHECKABLE)
+def test_no_two_misconceptions_are_one(exercise):
+    for one, other in combinations(exercise.misconceptions, 2):
+        assert one.name != other.name
+        for spelling in one.spellings if one.of == other.of else ():
+            for second in other.spellings:
+                twins = alike(exercise, one.of, spelling, second)
+                assert not twins, (
+                    f"{one.name!r} is {other.name!r}, or a case is missing"
+                )
+
+
+def alike(exercise, place, spelling, second):
+    """Whether two wrong answers do the same on every case."""
+    answer = exercise.answers[place]
+    for case in exercise.cases(0):
+        if case.of != place:
+            continue
+        run = run_case(spelling, answer, case)
+        other = run_case(second, answer, case, donor=run.module)
+        within = case.tolerance
+        if not agree(run.judged, other.judged, within):
+            return False
+        if not agree(run.clues, other.clues, within):
+            return False
+    return True
+
+
+@each(CHECKABLE)
+def test_there_are_enough_misconceptions_and_variants(exercise):
+    core = 6 if exercise.core else 3
+    enough = core if exercise.kind in CODE else 2
+    assert len(exercise.misconceptions) >= enough
+    if exercise.kind in CODE:
+        assert len(VARIANTS.get(exercise.id, ())) >= 3
+
+
+def test_every_variant_belongs_to_an_exercise():
+    assert set(VARIANTS) <= {exercise.id for exercise in CODED}
+
+
+@each(CHECKABLE)
+def test_sentences_are_sentences(exercise):
+    for known in exercise.misconceptions:
+        for sentence in (known.done, known.where):
+            assert not sentence[0].islower() and sentence[-1] in ".?!", sentence
+            assert "  " not in sentence, sentence
+
+
+# --- anything else that a student may hand in -----------------------------------------
+
+
+class OfManyKinds:
+    """A class of the student's own that can't even be shown."""
+
+    def __repr__(self):
+        raise RuntimeError("no picture")
+
+    __str__ = __repr__
+
+
+class Unspeakable(Exception):
+    __str__ = OfManyKinds.__repr__
+
+
+def raises(*_, **__):
+    raise ValueError("my own mistake")
+
+
+def raises_unspeakably(*_, **__):
+    raise Unspeakable
+
+
+def loops(*_, **__):
+    while True:
+        pass
+
+
+def recurses(*_, **__):
+    return recurses()
+
+
+def leaves(*_, **__):
+    sys.exit("bye")
+
+
+def prints_a_lot(*_, **__):
+    for _ in range(2000):
+        print("hello " * 100)
+    print("to stderr", file=sys.stderr)
+    warnings.warn("careful", stacklevel=1)
+
+
+def generates(*_, **__):
+    yield torch.zeros(3)
+
+
+def takes_nothing():
+    return torch.zeros(3)
+
+
+def nan_like(*args, **__):
+    return torch.full_like(args[0], float("nan")) if args else torch.tensor(np.nan)
+
+
+def of_bools(*args, **__):
+    return tuple(torch.ones(5, 7, dtype=torch.bool) for _ in range(2))
+
+
+RESULTS = {
+    "None": lambda *_, **__: None,
+    "a str": lambda *_, **__: "0.5",
+    "a wrong shape": lambda *_, **__: torch.zeros(11, 13),
+    "an empty tensor": lambda *_, **__: torch.zeros(0),
+    "a sparse tensor": lambda *_, **__: torch.eye(3).to_sparse(),
+    "NaN": nan_like,
+    "a numpy array": lambda *_, **__: np.zeros((5, 7)),
+    "a tuple of numpy arrays": lambda *_, **__: (np.zeros(3), np.zeros(3)),
+    "bool tensors": of_bools,
+    "a list of lists": lambda *_, **__: [[1.0], [2.0]],
+    "a dict": lambda *_, **__: {"output": 1},
+    "a huge int": lambda *_, **__: 10**5000,
+    "something unshowable": lambda *_, **__: OfManyKinds(),
+    "itself": lambda *args, **__: args,
+}
+DEEDS = {
+    "raises": raises,
+    "raises unspeakably": raises_unspeakably,
+    "loops": loops,
+    "recurses": recurses,
+    "exits": leaves,
+    "prints a lot": prints_a_lot,
+    "a generator": generates,
+    "wrong arity": takes_nothing,
+}
+THINGS = {
+    "not a function but None": None,
+    "not a function but a str": "softmax",
+    "not a function but a number": 3.5,
+    "not a function but NaN": float("nan"),
+    "not a function but a huge int": -(10**5000),
+    "not a function but a tensor": torch.zeros(3),
+    "not a function but a numpy array": np.zeros((2, 2)),
+    "not a function but a generator": (number for number in ()),
+    "not a function but unshowable": OfManyKinds(),
+    "not a function but a tuple": (1, ..., None),
+    "the builtin len": len,
+    "a class without anything": type("Empty", (), {}),
+}
+LIMIT = 0.2  # seconds until `loops` is stopped
+BAD = RESULTS | DEEDS | THINGS
+
+
+def handed_in(exercise, bad):
+    """A bad answer in the place of the first one: a class where a class is asked."""
+    if not isinstance(exercise.references[0], type) or bad in THINGS:
+        return answers_with(exercise, 0, BAD[bad])
+    forward = {"forward": lambda self, *args: BAD[bad](*args)}
+    return answers_with(exercise, 0, type("Mine", (nn.Module,), forward))
+
+
+@pytest.mark.parametrize("bad", BAD)
+@each(CHECKABLE)
+def test_a_bad_answer_ends_in_a_clear_outcome(exercise, bad, capsys):
+    start = time.monotonic()
+    report = examine(exercise, handed_in(exercise, bad), limit=LIMIT)
+    assert time.monotonic() - start < 20
+    assert report.outcome in ("raised", "wrong"), report
+    text = str(report)
+    assert text.startswith(f"✗ {exercise.id} {report.outcome}\n")
+    assert "Stuck?" in text and len(text) < 2500
+    for ours in ("Traceback", "helpers/checks", " at 0x", "<lambda>"):
+        assert ours not in text, text
+    assert capsys.readouterr() == ("", "")
+
+
+@each(CHECKABLE)
+def test_a_failed_check_raises_what_judge_reports(exercise):
+    answers = handed_in(exercise, "None")
+    with pytest.raises(CheckFailed) as error:
+        check(exercise.id, *answers)
+    assert str(error.value) == str(judge(exercise.id, *answers))
+
+
+# --- and nothing is left behind -------------------------------------------------------
+
+
+def vandal(*_, **__):
+    """Change everything that an answer could leave behind, then fail."""
+    torch.manual_seed(7), np.random.seed(7), random.seed(7)
+    torch.rand(3), np.random.rand(3), random.random()
+    torch.set_default_dtype(torch.float16)
+    torch.set_grad_enabled(False)
+    torch.set_num_threads(torch.get_num_threads() + 1)
+    torch.set_default_device("meta")
+    warnings.simplefilter("error")
+    sys.setrecursionlimit(sys.getrecursionlimit() + 77)
+    print("I was here")
+    raise ValueError("done")
+
+
+def world():
+    return [
+        random.getstate(),
+        [str(part) for part in np.random.get_state()],
+        torch.get_rng_state().tolist(),
+        torch.get_default_dtype(),
+        torch.is_grad_enabled(),
+        torch.get_num_threads(),
+        torch.get_default_device(),
+        list(warnings.filters),
+        sys.getrecursionlimit(),
+        sys.stdout,
+        sys.stderr,
+    ]
+
+
+@each(CODED)
+@pytest.mark.parametrize("deed", ["the reference", "vandal", "loops"])
+def test_a_check_leaves_the_world_as_it_was(exercise, deed):
+    answers = exercise.references
+    if deed != "the reference":
+        BAD["vandal"] = vandal
+        answers = handed_in(exercise, deed)
+    before = world()
+    examine(exercise, answers, limit=LIMIT)
+    assert world() == before

@@ -1,0 +1,721 @@
+"""The engine on small made-up exercises: outcomes, evidence, borrowing, time limits."""
+
+import signal
+import sys
+import threading
+import time
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from lesson_cells import typed
+from torch import nn
+
+import helpers.checks.engine as engine
+from helpers.checks import CheckFailed, NotAttempted, Report, borrow, check, judge
+from helpers.checks.attention.module import SelfAttention
+from helpers.checks.attention.softmax import softmax
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Look,
+    Misconception,
+    Property,
+    value_cases,
+)
+from helpers.checks.observe import agree, difference, distance, run_case, time_limit
+
+# --- the made-up lesson 99 ------------------------------------------------------------
+
+
+def numbers(*size, dtype=torch.float64, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    return torch.randn(size, generator=draw, dtype=torch.float64).to(dtype)
+
+
+def unary(name, seed, **more):
+    return [
+        Case(f"{size} numbers", (numbers(size, seed=seed),), inputs=("x",), **more)
+        for size in (3, 5)
+    ]
+
+
+def positive(case, outputs):
+    least = outputs["y"].min().item()
+    return f"one is {least:.1f}" if least <= 0 else None
+
+
+DOUBLED = Exercise(
+    "99.1",
+    "Double",
+    "function",
+    difficulty=1,
+    minutes=1,
+    answers=(Answer("double", lambda x: 2 * x, {"y": "n"}),),
+    cases=partial(unary, "double"),
+    proves="two sizes",
+    properties=(Property("Is all of it positive", positive),),
+    misconceptions=(
+        Misconception("squared", "It was squared.", "Where?", (lambda x: x**2,)),
+        Misconception("raised", "It raised.", "Where?", (lambda x: x @ x.T @ x,)),
+        Misconception("one", "One twin.", "Where?", (lambda x: x + 1,)),
+        Misconception("two", "The other twin.", "Where?", (lambda x: 1 + x,)),
+    ),
+)
+PAIR = Exercise(
+    "99.2",
+    "There and back",
+    "function",
+    difficulty=1,
+    minutes=1,
+    answers=(
+        Answer("there", lambda x: x.exp(), {"y": "n"}),
+        Answer("back", lambda x: x.log(), {"y": "n"}),
+    ),
+    cases=lambda seed: [
+        Case("there", (numbers(3, seed=seed),), inputs=("x",), gradient=True),
+        Case("back", (numbers(4, seed=seed).exp(),), inputs=("x",), of=1),
+    ],
+    proves="both ways",
+    misconceptions=(
+        Misconception("base 2", "2 was the base.", "?", (torch.exp2,)),
+        Misconception("base 10", "10 was the base.", "?", (torch.log10,), of=1),
+    ),
+)
+HALF = Exercise(
+    "99.3",
+    "In half precision",
+    "function",
+    difficulty=1,
+    minutes=1,
+    answers=(Answer("root", lambda x: x.sqrt(), {"y": "n"}),),
+    cases=lambda seed: [
+        Case("half", (torch.tensor([2.0, 5.0], dtype=dtype),), tolerance=1e-2)
+        for dtype in (torch.float16, torch.bfloat16)
+    ],
+    proves="two kinds of half precision",
+)
+
+
+class Scale(nn.Module):
+    """y = W x + W x."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.W = nn.Linear(width, 3, bias=False)
+        self.drop = nn.Dropout(0.0)
+
+    def forward(self, x):
+        return self.W(x) * 2
+
+
+CLASS = Exercise(
+    "99.4",
+    "A layer",
+    "class",
+    difficulty=1,
+    minutes=1,
+    answers=(Answer("Scale", Scale, {"y": "n, 3"}, parts=("W", "drop")),),
+    cases=lambda seed: [
+        Case("five", (numbers(2, 5, seed=seed),), inputs=("x",), init=(5,)),
+        Case("slope", (numbers(2, 5),), inputs=("x",), init=(5,), gradient=True),
+    ],
+    proves="a layer and its gradient",
+)
+VALUE = Exercise(
+    "99.5",
+    "A number and a choice",
+    "value",
+    difficulty=1,
+    minutes=1,
+    answers=(Answer("number", 2.5), Answer("choice", (1, 3))),
+    cases=lambda seed: value_cases(2, within=0.01),
+    proves="you can count",
+    misconceptions=(
+        Misconception("double", "That is twice as much.", "?", (5.0,)),
+        Misconception("not a number", "NaN.", "?", (float("nan"),)),
+        Misconception("the other", "The other one.", "?", ((0, 2),), of=1),
+    ),
+)
+PROBE = Exercise(
+    "99.6",
+    "A test",
+    "probe",
+    difficulty=1,
+    minutes=1,
+    answers=(Answer("is_even", lambda f: f(2) == 2, {"verdict": ""}),),
+    cases=lambda seed: [Case("identity", (lambda x: x,)), Case("plus", (lambda x: 3,))],
+    proves="a right and a wrong one",
+)
+WRITTEN = Exercise("99.7", "Words", "written", difficulty=1, minutes=1)
+STATED = Exercise(
+    "99.8",
+    "What it looks at",
+    "function",
+    difficulty=1,
+    minutes=1,
+    answers=(Answer("sampled", lambda: torch.rand(1000)),),
+    cases=lambda seed: [
+        Case("mean", look=lambda f: Look({"mean near a half": abs(f().mean()) < 0.6}))
+    ],
+    proves="the mean",
+)
+LESSON = (DOUBLED, PAIR, HALF, CLASS, VALUE, PROBE, WRITTEN, STATED)
+
+
+@pytest.fixture(autouse=True)
+def lesson_99(monkeypatch):
+    monkeypatch.setitem(engine.LESSONS, 99, "made_up")
+    made_up = SimpleNamespace(EXERCISES=LESSON)
+    monkeypatch.setitem(sys.modules, "helpers.checks.made_up", made_up)
+    monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
+
+
+# --- the four outcomes ----------------------------------------------------------------
+
+
+def test_passed():
+    report = judge("99.1", typed("def double(x):\n    return x + x", "double"))
+    assert report == Report("99.1", "passed", proven="two sizes")
+    assert str(report) == "✓ 99.1 passed. Shown: two sizes."
+
+
+def test_wrong_and_known():
+    report = judge("99.1", typed("def double(x):\n    return x * x", "double"))
+    assert (report.outcome, report.misconception) == ("wrong", "squared")
+    text = str(report)
+    assert "Case: 3 numbers. x (3,) float64" in text or "x tensor [" in text
+    assert "What happened: It was squared." in text
+    assert "Where to look: Where?" in text
+
+
+def test_wrong_and_unknown_reports_evidence_and_never_guesses():
+    report = judge("99.1", typed("def double(x):\n    return -2 * x.abs()", "double"))
+    assert (report.outcome, report.misconception) == ("wrong", None)
+    text = str(report)
+    assert "y: " in text and "entries differ, most at [" in text
+    assert "Is all of it positive? No: one is -" in text
+    assert "none of the mistakes that the check knows" in text
+
+
+def test_wrong_names_the_place_the_expected_and_the_number_given():
+    source = "def double(x):\n    y = 2 * x\n    y[1] = 77.0\n    return y"
+    text = str(judge("99.1", typed(source, "double")))
+    wanted = 2 * numbers(3)[1].item()
+    assert f"1 of 3 entries differ, most at [1]: expected {wanted:.5g}, got 77." in text
+
+
+def test_raised_shows_the_students_line_and_the_inputs_and_none_of_ours():
+    source = "\n\ndef double(x):\n    y = x\n    return y + None"
+    report = judge("99.1", typed(source, "double"))
+    assert (report.outcome, report.misconception) == ("raised", None)
+    assert report.evidence[0] == "Your line 5: return y + None"
+    assert report.evidence[1].startswith("TypeError: unsupported operand")
+    assert "x tensor [" in report.evidence[2]
+    assert "helpers" not in str(report)
+
+
+def test_raised_and_known():
+    report = judge("99.1", typed("def double(x):\n    return x @ x.T @ x", "double"))
+    assert (report.outcome, report.misconception) == ("raised", "raised")
+    assert "What happened: It raised." in str(report)
+
+
+def test_twins_are_not_told_apart():
+    report = judge("99.1", typed("def double(x):\n    return x + 1.0", "double"))
+    assert (report.outcome, report.misconception) == ("wrong", None)
+
+
+STUB = '''
+def double(x):
+    """Double it."""
+    y = ...
+    raise NotImplementedError("exercise 99.1")
+'''
+
+
+def test_a_stub_is_not_attempted():
+    double = typed(STUB, "double")
+    report = judge("99.1", double)
+    assert report.outcome == "not attempted"
+    assert "double is still to be written, line 4: y = ..." in str(report)
+    with pytest.raises(NotAttempted, match="still to be written"):
+        check("99.1", double)
+
+
+def test_a_stub_without_blanks_names_its_last_line():
+    source = STUB.replace("    y = ...\n", "    y = 2 * x\n")
+    text = str(judge("99.1", typed(source, "double")))
+    assert 'line 5: raise NotImplementedError("exercise 99.1")' in text
+    assert "which may stay" in text
+
+
+def test_code_that_returns_before_the_last_line_passes():
+    source = STUB.replace("y = ...", "return 2 * x")
+    assert judge("99.1", typed(source, "double")).outcome == "passed"
+
+
+def test_a_left_over_blank_is_not_attempted():
+    source = "def double(x):\n    y = x\n    factor: int = ...\n    return factor"
+    report = judge("99.1", typed(source, "double"))
+    assert report.outcome == "not attempted"
+    assert "line 3: factor: int = ..." in str(report)
+    assert judge("99.5", ..., (1, 3)).outcome == "not attempted"
+    assert "choice is still" in str(judge("99.5", 2.5, ...))
+
+
+def test_a_blank_that_does_no_harm_is_none():
+    source = "def double(x):\n    unused = ...\n    return 2 * x"
+    assert judge("99.1", typed(source, "double")).outcome == "passed"
+
+
+def test_a_blank_in_a_class_is_not_attempted():
+    source = """
+class Other:
+    size = 3
+
+class Scale(nn.Module):
+    @torch.no_grad()
+    def forward(self, x):
+        return self.W(x) * 2
+
+    def __init__(self, width):
+        super().__init__()
+        self.W = ...
+        self.drop = nn.Dropout(0.0)
+"""
+    report = judge("99.4", typed(source, "Scale"))
+    assert report.outcome == "not attempted"
+    assert "line 12: self.W = ..." in str(report)
+
+
+def test_torchs_own_not_implemented_error_is_the_students():
+    own = typed("def double(x):\n    return x.long().softmax(0)", "double")
+    report = judge("99.1", own)
+    assert report.outcome == "raised"
+    assert report.evidence[0] == "Your line 2: return x.long().softmax(0)"
+    assert "NotImplementedError" in report.evidence[1]
+    another = typed("def double(x):\n    raise NotImplementedError('x')", "double")
+    assert judge("99.1", another).outcome == "raised"
+    class_ = typed("class Scale(nn.Linear):\n  def __init__(self, n):\n"
+                   "    nn.Module.__init__(self)\n    self.W = nn.Linear(n, 3)\n"
+                   "    self.drop = nn.Identity()\n  forward = nn.Module().forward",
+                   "Scale")  # fmt: skip
+    assert judge("99.4", class_).outcome == "raised"
+
+
+def test_another_exercises_stub_is_no_stub_of_this_one():
+    other = typed("def double(x):\n    raise NotImplementedError('exercise 99.2')",
+                  "double")  # fmt: skip
+    assert judge("99.1", other).outcome == "raised"
+
+
+def test_recursion_is_raised_with_a_line():
+    report = judge("99.1", typed("def double(x):\n    return double(x)", "double"))
+    assert report.outcome == "raised"
+    assert report.evidence[0] == "Your line 2: return double(x)"
+    assert "RecursionError" in report.evidence[1]
+
+
+def test_what_the_student_printed_is_shown_where_it_failed(capsys):
+    source = "def double(x):\n    print('x is', x[0] > 9)\n    return None"
+    text = str(judge("99.1", typed(source, "double")))
+    assert "Your code printed: x is tensor(False)" in text
+    assert "expected tensor" in text and "got None. Is there a `return`?" in text
+    assert capsys.readouterr() == ("", "")
+
+
+# --- several answers, values, probes --------------------------------------------------
+
+
+def test_several_answers_are_judged_one_by_one():
+    there, back = (lambda x: x.exp()), (lambda x: x.log())
+    assert judge("99.2", there, back).outcome == "passed"
+    assert judge("99.2", torch.exp2, back).misconception == "base 2"
+    assert judge("99.2", there, torch.log10).misconception == "base 10"
+    assert judge("99.2", back, there).outcome == "wrong"
+    assert "back is still" in str(judge("99.2", there, ...))
+
+
+def test_a_gradient_that_is_cut_off_is_wrong():
+    cut = typed("def there(x):\n    return x.detach().exp()", "there")
+    text = str(judge("99.2", cut, torch.log))
+    assert "gradient of x" in text and "cut off from autograd" in text
+
+
+@pytest.mark.parametrize("number", [2.5, np.float64(2.51), np.float32(2.5),
+                                    torch.tensor(2.5), torch.tensor(2.49)])  # fmt: skip
+@pytest.mark.parametrize("choice", [(1, 3), [1, 3], (1.0, 3.0), (np.int64(1), 3)])
+def test_a_value_is_judged_by_its_number(number, choice):
+    assert judge("99.5", number, choice).outcome == "passed"
+
+
+def test_wrong_values_are_named():
+    assert judge("99.5", 5, (1, 3)).misconception == "double"
+    assert judge("99.5", float("nan"), (1, 3)).misconception == "not a number"
+    assert judge("99.5", 2.5, [0, 2]).misconception == "the other"
+    report = judge("99.5", 2.6, (1, 3))
+    assert report.misconception is None
+    assert "number = 2.6 is not it." in str(report) and "borrow" not in str(report)
+
+
+@pytest.mark.parametrize("kind", [bool, np.bool_, torch.tensor])
+def test_a_verdict_is_any_kind_of_bool(kind):
+    assert judge("99.6", lambda f: kind(f(2) == 2)).outcome == "passed"
+    assert judge("99.6", lambda f: kind(True)).outcome == "wrong"
+
+
+def test_a_number_is_no_verdict():
+    assert judge("99.6", lambda f: int(f(2) == 2)).outcome == "wrong"
+
+
+def test_a_look_is_judged_in_its_own_words():
+    assert judge("99.8", lambda: torch.rand(1000)).outcome == "passed"
+    text = str(judge("99.8", lambda: torch.ones(1000)))
+    assert "mean near a half: expected True, got " in text
+
+
+# --- classes --------------------------------------------------------------------------
+
+
+LAYER = """
+class Scale(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        torch.manual_seed({seed})
+        self.{first} = nn.{layer}
+        self.{second} = nn.{other}
+
+    def forward(self, x):
+        return self.W(x) + self.W(x)
+"""
+LINEAR, DROP = "Linear(width, 3, bias=False)", "Dropout(0.0)"
+
+
+@pytest.mark.parametrize("seed", [0, 12345])
+@pytest.mark.parametrize("linear", [LINEAR, "Linear(width, 3)"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_class_is_compared_on_its_own_weights(seed, linear, turned):
+    parts = ["W", linear], ["drop", DROP]
+    (first, layer), (second, other) = reversed(parts) if turned else parts
+    source = LAYER.format(
+        seed=seed, first=first, layer=layer, second=second, other=other
+    )
+    report = judge("99.4", typed(source, "Scale"))
+    assert report.outcome == "passed", report
+
+
+@pytest.mark.parametrize(
+    ("part", "sentence"),
+    [
+        ("Linear(3, width)", "W: expected a weight (3, 5), got weight (5, 3)."),
+        ("Dropout(0.1)", "W: expected a weight (3, 5), got weight no weight."),
+        ("Parameter(torch.ones(3, width))", "W: expected a weight (3, 5), got a "),
+    ],
+)
+def test_a_part_of_another_shape_gets_a_sentence(part, sentence):
+    source = LAYER.format(seed=0, first="W", layer=part, second="drop", other=DROP)
+    source = source.replace("self.W(x) + self.W(x)", "x[:, :3] * 2")
+    assert sentence in str(judge("99.4", typed(source, "Scale")))
+
+
+def test_a_missing_part_gets_a_sentence_that_names_it():
+    source = LAYER.format(seed=0, first="w", layer=LINEAR, second="drop", other=DROP)
+    source = source.replace("self.W(", "self.w(")
+    report = judge("99.4", typed(source, "Scale"))
+    assert report.outcome == "wrong"
+    assert "The attribute W is missing: the stub names it" in str(report)
+
+
+def test_an_instance_in_place_of_the_class_gets_a_clear_answer():
+    report = judge("99.4", typed(LAYER.format(
+        seed=0, first="W", layer=LINEAR, second="drop", other=DROP), "Scale")(5)
+    )  # fmt: skip
+    assert report.outcome in ("raised", "wrong")
+    assert "the class itself" in str(report)
+
+
+# --- inputs, precision, distances -----------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ["x *= 2", "x.mul_(2)", "x[:] = 2 * x"])
+def test_an_input_that_is_changed_in_place_is_a_mistake_with_a_name(line):
+    report = judge("99.1", typed(f"def double(x):\n    {line}\n    return x", "double"))
+    assert (report.outcome, report.misconception) == ("wrong", "input changed in place")
+    assert "The answer changed x in place." in str(report)
+
+
+def test_changing_inputs_and_being_wrong_is_no_known_mistake():
+    source = "def double(x):\n    x *= 3\n    return x"
+    report = judge("99.1", typed(source, "double"))
+    assert (report.outcome, report.misconception) == ("wrong", None)
+
+
+def test_half_precision_is_compared_with_room_and_keeps_its_dtype():
+    assert judge("99.3", lambda x: x**0.5).outcome == "passed"
+    assert judge("99.3", lambda x: x.float().sqrt().to(x.dtype)).outcome == "passed"
+    text = str(judge("99.3", lambda x: x.float().sqrt()))
+    assert "y: expected float16, got float32." in text
+    assert judge("99.3", lambda x: x**0.4).outcome == "wrong"
+
+
+INF, NAN = float("inf"), float("nan")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        (torch.tensor([1.0, NAN, INF]), torch.tensor([1.0, NAN, INF]), 0.0),
+        (torch.tensor([1.0, NAN]), torch.tensor([1.0, 2.0]), INF),
+        (torch.tensor([1.0, 2.0]), torch.tensor([1.0, NAN]), INF),
+        (torch.tensor([INF]), torch.tensor([-INF]), INF),
+        (torch.tensor([1.5]), torch.tensor([1.0]), 0.5),
+        (torch.tensor([300.0]), torch.tensor([100.0]), 2.0),
+        (torch.tensor([1]), torch.tensor([2]), INF),
+        (torch.tensor([1.0]), torch.tensor([1]), INF),
+        (torch.tensor([1.0]), torch.tensor([[1.0]]), INF),
+        (torch.zeros(0), torch.zeros(0), 0.0),
+        (torch.tensor(True), True, 0.0),
+        (torch.tensor(1.0), True, INF),
+        (NAN, NAN, 0.0),
+        (NAN, 1.0, INF),
+        (1, True, INF),
+        (2.0, 1, 1.0),
+        ("a", "a", 0.0),
+        (None, 0, INF),
+    ],
+)
+def test_the_distance_of_two_results(one, other, apart):
+    assert difference(one, other) == apart
+
+
+def test_observations_agree_or_are_tolerances_apart():
+    one = {"y": torch.tensor([1.0]), "inputs": "unchanged"}
+    near = {"y": torch.tensor([1.000001]), "inputs": "unchanged"}
+    other = {"y": torch.tensor([1.0001]), "inputs": "unchanged"}
+    assert agree(one, near, None) and not agree(one, other, None)
+    assert agree(one, other, 1e-3)
+    assert distance(other, one, None) == pytest.approx(10, rel=0.1)
+    assert distance(one, {"y": one["y"]}, None) == INF
+
+
+# --- answers that do not end ----------------------------------------------------------
+
+
+LOOPS = ["while True:\n        pass", "while True:\n        x = x.exp().log()",
+         "import time; time.sleep(60)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_runaway_answer_is_stopped_and_torch_works_afterwards(loop):
+    double = typed(f"def double(x):\n    {loop}\n    return x", "double")
+    handler, start = signal.getsignal(signal.SIGALRM), time.monotonic()
+    report = judge("99.1", double, limit=0.3)
+    assert time.monotonic() - start < 5
+    assert report.outcome == "raised"
+    assert report.evidence[0].startswith("Your line ")
+    assert "has been stopped. Does a loop end?" in str(report)
+    assert signal.getsignal(signal.SIGALRM) == handler
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert torch.equal(torch.eye(3) @ torch.ones(3), torch.ones(3))
+
+
+def test_the_limit_is_for_all_cases_together():
+    source = "import time\ndef double(x):\n    time.sleep(0.2)\n    return 2 * x"
+    report = judge("99.1", typed(source, "double"), limit=0.3)
+    assert report.outcome == "raised" and "1 of 2 cases are right" in str(report)
+
+
+def test_except_exception_does_not_swallow_the_alarm():
+    source = """
+def double(x):
+    while True:
+        try:
+            while True:
+                pass
+        except Exception:
+            pass
+"""
+    assert judge("99.1", typed(source, "double"), limit=0.3).outcome == "raised"
+
+
+def test_without_an_alarm_an_answer_is_judged_all_the_same():
+    reports = []
+    double = typed("def double(x):\n    return 2 * x", "double")
+    thread = threading.Thread(target=lambda: reports.append(judge("99.1", double)))
+    thread.start()
+    thread.join()
+    assert reports[0].outcome == "passed"
+    with time_limit(5):
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+
+
+def test_the_students_keyboard_interrupt_is_not_swallowed():
+    source = "def double(x):\n    raise KeyboardInterrupt"
+    with pytest.raises(KeyboardInterrupt):
+        judge("99.1", typed(source, "double"))
+
+
+# --- what is raised -------------------------------------------------------------------
+
+
+def plain(lines):
+    for colour in ("\x1b[31m", "\x1b[0m"):
+        lines = [line.replace(colour, "") for line in lines]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("source", [STUB, "def double(x):\n    return x * x",
+                                    "def double(x):\n    return 1 / 0"])  # fmt: skip
+def test_an_error_draws_itself_twice_in_the_same_plain_lines(source):
+    with pytest.raises(CheckFailed) as caught:
+        check("99.1", typed(source, "double"))
+    error = caught.value
+    assert isinstance(error, AssertionError) and error.__cause__ is None
+    assert error.__suppress_context__
+    first, second = error._render_traceback_(), error._render_traceback_()
+    assert first == second and isinstance(first, list)
+    assert all(type(line) is str and "\n" not in line for line in first)
+    assert plain(first) == str(error)
+    assert error.args == (str(error),)
+
+
+def test_an_error_without_arguments_can_be_drawn():
+    error = CheckFailed("text")
+    error.args = ()
+    assert all(type(line) is str for line in error._render_traceback_())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("99.1",), 'Exercise 99.1 is checked with check("99.1", double).'),
+        (("99.1", abs, abs), 'Exercise 99.1 is checked with check("99.1", double).'),
+        (("99.2", abs), 'is checked with check("99.2", there, back).'),
+        (("99.9", abs), "There is no exercise '99.9': lesson 99 has 99.1, 99.2, "),
+        (("98.1", abs), "There is no exercise '98.1': lessons are 0, "),
+        (("softmax", abs), "There is no exercise 'softmax': lessons are "),
+        (("²", abs), "There is no exercise '²': lessons are "),
+        (("", abs), "There is no exercise '': lessons are "),
+        ((99.1, abs), 'in quotes: check("2.2", ...).'),
+        ((abs, "99.1"), 'in quotes: check("2.2", ...).'),
+        (("99.7", "my text"), "Exercise 99.7 has no check: it is read by a person."),
+    ],
+)
+def test_a_wrong_call_gets_one_clear_sentence(arguments, sentence):
+    with pytest.raises(CheckFailed) as caught:
+        check(*arguments)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+# --- borrowed answers -----------------------------------------------------------------
+
+
+class Sub(SelfAttention):
+    pass
+
+
+BORROWED = [
+    ("2.1", softmax),
+    ("2.1", partial(softmax)),
+    ("2.1", partial(softmax, dim=0)),
+    ("2.4", SelfAttention),
+    ("2.4", Sub),
+    ("2.4", type("Deeper", (Sub,), {})),
+]
+
+
+@pytest.mark.parametrize(("exercise", "answer"), BORROWED)
+def test_a_borrowed_answer_is_told_and_not_counted(exercise, answer, capsys):
+    report = judge(exercise, answer)
+    assert report.borrowed and report.outcome == "not attempted"
+    assert check(exercise, answer) is None
+    shown = capsys.readouterr()
+    assert shown.out.startswith(f"○ {exercise} borrowed, not counted")
+    assert shown.err == "" and "passed" not in shown.out
+
+
+@pytest.mark.parametrize(("exercise", "answer"), BORROWED)
+def test_a_borrowed_answer_fails_while_grading(exercise, answer, monkeypatch):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    with pytest.raises(CheckFailed, match="borrowed, not counted"):
+        check(exercise, answer)
+
+
+def test_borrow_lends_the_reference(capsys):
+    assert borrow("2.1") is softmax
+    assert "○ 2.1 borrowed: softmax. Not counted as done." in capsys.readouterr().out
+    assert borrow("99.2") == PAIR.references
+
+
+@pytest.mark.parametrize("exercise", ["99.5", "99.7"])
+def test_what_cannot_be_told_apart_from_an_own_answer_is_not_lent(exercise):
+    with pytest.raises(CheckFailed, match="nothing to borrow"):
+        borrow(exercise)
+
+
+def test_nothing_is_lent_while_grading(monkeypatch):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    with pytest.raises(CheckFailed, match="no points"):
+        borrow("2.1")
+
+
+def test_calling_the_course_is_not_borrowing():
+    own = typed("def softmax(x, dim):\n    return torch.softmax(x, dim)", "softmax")
+    assert not judge("2.1", own).borrowed
+
+
+# --- in a real shell ------------------------------------------------------------------
+
+
+@pytest.fixture
+def shell():
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    quiet = Config({"HistoryManager": {"enabled": False}})
+    shell = InteractiveShell(config=quiet)
+    hooks = sys.displayhook, sys.excepthook
+    yield shell
+    sys.displayhook, sys.excepthook = hooks
+    InteractiveShell.clear_instance()
+
+
+def run(shell, source):
+    return shell.run_cell(source, store_history=True)
+
+
+def test_in_a_shell_the_line_of_the_cell_is_found(shell, capsys):
+    run(shell, "from helpers.checks import check, judge")
+    run(shell, "first = 1")
+    run(shell, "def double(x):\n    z = x\n    y = z.nothing\n    return y")
+    run(shell, "report = judge('99.1', double)")
+    report = shell.user_ns["report"]
+    assert report.evidence[0] == "Your line 3: y = z.nothing"
+    capsys.readouterr()
+    done = run(shell, "check('99.1', double)")
+    assert type(done.error_in_exec) is CheckFailed
+    shown = capsys.readouterr()
+    assert plain(shown.out.splitlines()) == str(report) and shown.err == ""
+
+
+def test_in_a_shell_blanks_of_functions_and_classes_are_found(shell):
+    run(shell, "import torch\nfrom torch import nn\nfrom helpers.checks import judge")
+    run(shell, STUB.strip())
+    run(shell, LAYER.format(seed=0, first="W", layer="X", second="drop", other=DROP)
+        .replace("nn.X", "..."))  # fmt: skip
+    run(shell, "reports = judge('99.1', double), judge('99.4', Scale)")
+    function, class_ = shell.user_ns["reports"]
+    assert "double is still to be written, line 3: y = ..." in str(function)
+    assert "Scale is still to be written, line 5: self.W = ..." in str(class_)
+
+
+def test_a_run_remembers_what_was_printed_and_not_more():
+    answer = DOUBLED.answers[0]
+    chatty = typed("def double(x):\n    print('x' * 10**6)\n    return x", "double")
+    run = run_case(chatty, answer, DOUBLED.cases(0)[0])
+    assert set(run.printed) == {"x"} and len(run.printed) <= 2000

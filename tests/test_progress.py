@@ -1,0 +1,147 @@
+"""Progress is written atomically, only where `make lab` left its marker."""
+
+import json
+import os
+import threading
+
+import pytest
+
+from helpers.checks import CheckFailed, borrow, check, progress
+from helpers.checks.report import Report
+from tools import lab
+
+PASSED = Report("2.1", "passed", proven="all")
+WRONG = Report("2.1", "wrong")
+LENT = Report("2.1", "not attempted", borrowed=True)
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """The student's folder, as the kernel's working folder."""
+    monkeypatch.delenv("COURSE_PROGRESS", raising=False)
+    monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / progress.MARKER).write_text("{}")
+    return tmp_path
+
+
+def right(x):
+    return x.mean(-1)
+
+
+def wrong(x):
+    return x.mean(0)
+
+
+def test_the_marker_is_the_one_that_the_lab_leaves():
+    assert progress.MARKER == lab.MARKER
+
+
+def test_a_check_is_recorded(work):
+    check("0.1", right)
+    assert json.loads((work / progress.NAME).read_text()) == {"0.1": "passed"}
+    assert progress.read(work) == {"0.1": "passed"}
+
+
+def test_every_outcome_is_recorded_and_passed_stays(work, capsys):
+    with pytest.raises(CheckFailed):
+        check("0.1", wrong)
+    assert progress.read(work) == {"0.1": "wrong"}
+    borrow("0.1")
+    assert progress.read(work) == {"0.1": "borrowed"}
+    check("0.1", right)
+    assert progress.read(work) == {"0.1": "passed"}
+    with pytest.raises(CheckFailed):
+        check("0.1", wrong)
+    borrow("0.1")
+    assert progress.read(work) == {"0.1": "passed"}
+
+
+def test_a_borrowed_answer_is_never_recorded_as_passed(work):
+    check("0.1", borrow("0.1"))
+    assert progress.read(work) == {"0.1": "borrowed"}
+
+
+def test_other_exercises_are_kept(work):
+    progress.record(PASSED)
+    progress.record(Report("2.2", "raised"))
+    assert progress.read(work) == {"2.1": "passed", "2.2": "raised"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("COURSE_PROGRESS", "off"), ("NBGRADER_EXECUTION", "autograde")]
+)
+def test_nothing_is_recorded_under_tests_and_graders(work, monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    progress.record(PASSED)
+    assert not (work / progress.NAME).exists()
+
+
+def test_nothing_is_recorded_without_the_marker(work):
+    (work / progress.MARKER).unlink()
+    progress.record(PASSED)
+    assert list(work.iterdir()) == []
+
+
+def test_these_tests_record_nothing_here():
+    assert os.environ["COURSE_PROGRESS"] == "off"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", "null", "\x00\xff", '{"a": '])
+def test_a_damaged_file_is_begun_anew(work, content):
+    (work / progress.NAME).write_text(content, "latin-1")
+    assert progress.read(work) == {}
+    progress.record(PASSED)
+    assert progress.read(work) == {"2.1": "passed"}
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(work, monkeypatch):
+    progress.record(WRONG)
+
+    def full(*_, **__):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(progress.json, "dump", full)
+    progress.record(PASSED)  # a check goes on
+    assert progress.read(work) == {"2.1": "wrong"}
+    names = sorted(path.name for path in work.iterdir())
+    assert names == [progress.MARKER, progress.NAME]  # nothing half-written is left
+
+
+def test_a_reader_never_sees_half_a_file(work):
+    done = threading.Event()
+    seen = []
+
+    def watch():
+        while not done.is_set():
+            if (work / progress.NAME).exists():
+                seen.append(json.loads((work / progress.NAME).read_text()))
+
+    reader = threading.Thread(target=watch)
+    reader.start()
+    for number in range(200):
+        progress.record(Report(f"2.{number}", "passed"))
+    done.set()
+    reader.join()
+    assert seen and len(progress.read(work)) == 200
+
+
+def test_a_folder_that_cannot_be_written_does_not_stop_a_check(work, monkeypatch):
+    def refuse(**_):
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(progress.tempfile, "mkstemp", refuse)
+    assert check("0.1", right) is None
+
+
+def test_progress_is_printed_one_line_for_each_exercise(work, capsys):
+    progress.record(PASSED)
+    progress.record(Report("2.2", "not attempted", borrowed=True))
+    progress.main(work)
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("✓ 2.1 ") and line.endswith("passed") for line in lines)
+    assert any(line.startswith("○ 2.2 ") for line in lines)
+    assert any(line.startswith("  0.1 ") for line in lines)
+    assert not any(line.split()[:1] == ["2.8"] for line in lines)  # a person reads it
+    assert lines[-1].startswith("1 of ")
+    assert max(map(len, lines)) <= 88

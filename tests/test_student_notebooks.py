@@ -1,0 +1,148 @@
+"""Untouched student notebooks run to their end; one exercise filled in, one passes.
+
+Each notebook has one kernel. First every cell runs as a student finds it: only our own
+sentence and failed checks may be raised. Then exercise by exercise: its solution's cell
+runs, all check cells run, just that one passes, and the stub is put back.
+"""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient.exceptions import CellExecutionError
+
+from helpers.checks import exercises
+from tools.execute import client, quiet_environment
+from tools.notebooks import checked_exercise
+
+ROOT = Path(__file__).resolve().parent.parent
+OURS = re.compile(r"exercise \d+\.\d+[a-z]?")
+
+pytestmark = [
+    pytest.mark.notebooks,
+    pytest.mark.filterwarnings("ignore"),  # those of jupyter's own parts
+]
+
+
+class Session:
+    """A student's notebook in a kernel of its own, and the solution beside it."""
+
+    def __init__(self, name, runner):
+        self.runner = runner
+        self.cells = runner.nb.cells
+        solved = nbformat.read(ROOT / "solutions" / f"{name}.ipynb", 4)
+        self.solutions = {cell.id: cell for cell in solved.cells}
+        self.checks = {
+            number: place
+            for place, cell in enumerate(self.cells)
+            if cell.cell_type == "code" and (number := checked_exercise(cell.source))
+        }
+        self.untouched = {}  # place -> what the first run of the cell gave
+
+    def run(self, place, source=None):
+        """Run a cell, or other source in its place.
+
+        Returns:
+            (error name and message or None, text of stdout, text of stderr)
+        """
+        kept = self.cells[place]
+        cell = nbformat.from_dict(dict(kept))
+        cell.source = kept.source if source is None else source
+        error = None
+        try:
+            self.runner.execute_cell(cell, place)
+        except CellExecutionError as caught:  # any error, also one without a message
+            error = caught.ename, caught.evalue
+        self.cells[place] = kept
+        said = {"stdout": "", "stderr": ""}
+        for output in cell.outputs:
+            if output.output_type == "stream":
+                said[output.name] += output.text
+        return error, said["stdout"], said["stderr"]
+
+    def place_of(self, number):
+        """Where the cell of an exercise's answer stands."""
+        name = "ex-" + number.replace(".", "-")
+        return next(place for place, cell in enumerate(self.cells) if cell.id == name)
+
+
+def notebooks():
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        marks = [
+            pytest.mark.lesson(path.name[:2]),
+            pytest.mark.xdist_group(path.stem),  # one worker, one kernel
+        ]
+        yield pytest.param(path, id=path.stem, marks=marks)
+
+
+each_notebook = pytest.mark.parametrize("session", list(notebooks()), indirect=True)
+
+
+@pytest.fixture(scope="module")
+def session(request):
+    path = request.param
+    notebook = nbformat.read(path, nbformat.NO_CONVERT)
+    runner = client(notebook, path.parent, ROOT)
+    with runner.setup_kernel(env=quiet_environment(ROOT)):
+        session = Session(path.stem, runner)
+        for place, cell in enumerate(session.cells):
+            if cell.cell_type == "code":
+                session.untouched[place] = session.run(place)
+        yield session
+
+
+@each_notebook
+def test_an_untouched_notebook_runs_to_its_end(session):
+    problems = []
+    for place, (error, _, stderr) in session.untouched.items():
+        name = f"cell {place} ({session.cells[place].id})"
+        if stderr:
+            problems.append(f"{name} writes to stderr: {stderr}")
+        if error and not allowed(*error):
+            problems.append(f"{name} raises {error[0]}: {error[1]}")
+    for number, place in session.checks.items():
+        error = session.untouched[place][0]
+        if error is None or error[0] != "NotAttempted":
+            problems.append(f"the check of {number} found {error}")
+    assert not problems, "\n".join(problems)
+
+
+def allowed(name, message):
+    """Whether it is a failed check, or the sentence of a stub."""
+    if name == "NotImplementedError":  # torch has one of its own
+        return OURS.fullmatch(message)
+    return name in ("CheckFailed", "NotAttempted")
+
+
+@each_notebook
+def test_one_exercise_filled_in_is_the_only_one_that_passes(session):
+    for number in session.checks:
+        place = session.place_of(number)
+        solution = session.solutions[session.cells[place].id].source
+        error, _, _ = session.run(place, solution)
+        assert error is None, f"the solution of {number}: {error}"
+        assert passing(session) == {number}
+        session.run(place)  # the stub again
+    assert passing(session) == set()
+
+
+def passing(session):
+    """The exercises whose checks pass; one that passes is loud on stdout alone."""
+    passed = set()
+    for number, place in session.checks.items():
+        error, stdout, stderr = session.run(place)
+        assert stderr == "", f"the check of {number} writes to stderr: {stderr}"
+        if error is None:
+            assert stdout.startswith(f"✓ {number} passed. Shown: "), stdout
+            passed.add(number)
+    return passed
+
+
+def test_every_exercise_with_a_check_is_in_a_notebook():
+    found = set()
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        cells = nbformat.read(path, nbformat.NO_CONVERT).cells
+        found |= {checked_exercise(c.source) for c in cells if c.cell_type == "code"}
+    wanted = {exercise.id for exercise in exercises() if exercise.answers}
+    assert wanted <= found
