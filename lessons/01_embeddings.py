@@ -834,9 +834,8 @@ print(
 # reason: moving by k positions turns every hand of the clock by a fixed angle.
 
 # %% [markdown] exercise="1.6"
-# So there is **one
-# matrix** for each k with $M_k\,PE_{pos} = PE_{pos+k}$, wherever you start. (The paper
-# hoped that this makes it easy to learn "k words further".) Build it.
+# So there is **one matrix** for each k with $M_k\,PE_{pos} = PE_{pos+k}$, wherever you
+# start. (The paper hoped that this makes it easy to learn "k words further".) Build it.
 
 
 # %% exercise="1.6"

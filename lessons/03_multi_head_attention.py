@@ -797,8 +797,8 @@ print("same to 1e-12:", bool(gap < 1e-12))
 # %% [markdown] exercise="3.7c" slide="slide"
 # A course's template, in our words: 8 heads of 64 on a width of 64. The same mistake
 # stood in the UvA's Tutorial 6 until 16 March 2025 (commit 0da8037). Which two numbers
-# should `to_out` get, as a tuple (in, out)? And for which **d_head** would no shape have
-# told?
+# should `to_out` get, as a tuple (in, out)? And for which **d_head** would no
+# shape have told?
 
 # %% locked=true tags=["nbval-check-output"]
 dim, heads, dim_head = 64, 8, 64

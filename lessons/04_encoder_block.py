@@ -38,6 +38,7 @@ from helpers.models import encoder as reference
 from helpers.models import layers as parts
 from helpers.models.multi_head import MultiHeadAttention
 from helpers.models.positions import PositionalEncoding, positional_encoding
+from helpers.own_parts import OwnParts
 from helpers.pretrained import load_encoder, load_tokenizer
 from helpers.sentence_search import mean_of_tokens, nearest, sentence_vectors
 
@@ -130,7 +131,7 @@ for x in (torch.tensor([0.5, -0.2, 0.1, 0.8]), torch.tensor([-0.5, -0.2, 0.1, 0.
 # stored the other way round. BERT bends with GELU, a smooth relative of ReLU; take the
 # function from `ACTIVATIONS` by its name.
 
-# %%
+# %% locked=true tags=["nbval-check-output"]
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
 show("x   ", torch.tensor([-2.0, -1.0, 0.0, 1.0, 2.0]), digits=3)
 for name, function in ACTIVATIONS.items():
@@ -306,8 +307,7 @@ check("4.2", LayerNorm)
 # </details>
 
 # %%
-mine = LayerNorm(4)
-show("by your class", mine(torch.tensor([2.0, -1.0, 3.0, 0.0])))
+show("by your class", LayerNorm(4)(torch.tensor([2.0, -1.0, 3.0, 0.0])))
 
 # %% [markdown] slide="slide"
 # ### Break it: right enough to pass
@@ -444,9 +444,15 @@ show_figure(
 # measure below.
 
 # %% [markdown] exercise="4.3"
-# Put the layer together. Use your `FeedForward` and `LayerNorm`. (While 4.1 or 4.2 is
-# open, `parts.FeedForward` and `nn.LayerNorm` will do.) `MultiHeadAttention(d_model,
-# num_heads)` is called with query, key, value and mask, and returns one tensor.
+# Put the layer together, from `mine.FeedForward`, `mine.LayerNorm` and
+# `MultiHeadAttention(d_model, num_heads)`. The last one is called with query, key,
+# value and mask, and returns one tensor. What `mine` holds is yours where the check
+# passes; run its cell again when you have solved one more.
+
+# %% locked=true tags=["nbval-check-output"]
+mine = OwnParts()
+mine.take("4.1", FeedForward)
+mine.take("4.2", LayerNorm)
 
 
 # %% exercise="4.3"
@@ -477,9 +483,9 @@ class EncoderLayer(nn.Module):
         self.norm_first = norm_first
         ### BEGIN SOLUTION
         self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff, activation)
-        self.norm1 = LayerNorm(d_model, eps)  # belongs to the attention
-        self.norm2 = LayerNorm(d_model, eps)  # belongs to the feed-forward
+        self.feed_forward = mine.FeedForward(d_model, d_ff, activation)
+        self.norm1 = mine.LayerNorm(d_model, eps)  # belongs to the attention
+        self.norm2 = mine.LayerNorm(d_model, eps)  # belongs to the feed-forward
         self.dropout = nn.Dropout(dropout)
         ### END SOLUTION
 
@@ -607,9 +613,12 @@ for name, words in (("default, as it is", table), ("default, scaled", table * 30
 
 # %% [markdown] exercise="4.4"
 # Write the encoder: embedding times √d_model, positions, dropout, then `num_layers`
-# layers that all get the mask. With `norm_first` the last layer ends with a bare sum,
-# so add one more norm at the end; otherwise put `nn.Identity()` in its place.
-# `PositionalEncoding` is lesson 01's, as a module that adds the rows to x.
+# layers (`mine.EncoderLayer`) that all get the mask. With `norm_first` the last layer
+# ends with a bare sum, so add one more norm at the end; otherwise put `nn.Identity()`
+# in its place. `PositionalEncoding` is lesson 01's, a module that adds the rows to x.
+
+# %% locked=true tags=["nbval-check-output"]
+mine.take("4.3", EncoderLayer)
 
 
 # %% exercise="4.4"
@@ -645,10 +654,12 @@ class Encoder(nn.Module):
         self.positions = PositionalEncoding(d_model, max_length)
         self.dropout = nn.Dropout(dropout)
         self.layers = nn.ModuleList(
-            EncoderLayer(d_model, num_heads, d_ff, dropout, activation, norm_first, eps)
+            mine.EncoderLayer(
+                d_model, num_heads, d_ff, dropout, activation, norm_first, eps
+            )
             for _ in range(num_layers)
         )
-        self.norm = LayerNorm(d_model, eps) if norm_first else nn.Identity()
+        self.norm = mine.LayerNorm(d_model, eps) if norm_first else nn.Identity()
         ### END SOLUTION
 
     def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -765,7 +776,7 @@ class BertPositions(nn.Module):
         ### BEGIN SOLUTION
         self.position = nn.Embedding(max_length, d_model)
         self.token_type = nn.Embedding(2, d_model)
-        self.norm = LayerNorm(d_model, eps)
+        self.norm = mine.LayerNorm(d_model, eps)
         ### END SOLUTION
 
     def forward(self, x: Tensor) -> Tensor:
@@ -801,9 +812,9 @@ print(tuple(BertPositions(8, 16)(torch.randn(2, 5, 8)).shape))
 
 
 # %% locked=true
-def copy_part(mine: nn.Module, theirs: nn.Module) -> None:
+def copy_part(ours: nn.Module, theirs: nn.Module) -> None:
     """Copy the numbers of one module into another of the same shape."""
-    mine.load_state_dict(theirs.state_dict())
+    ours.load_state_dict(theirs.state_dict())
 
 
 # %% exercise="4.6b"
@@ -826,13 +837,13 @@ def load_bert(encoder: nn.Module, bert: nn.Module) -> nn.Module:
     encoder.embedding.weight.copy_(words / words.shape[1] ** 0.5)
     copy_part(encoder.positions.token_type, front.token_type_embeddings)
     copy_part(encoder.positions.norm, front.LayerNorm)
-    for mine, theirs in zip(encoder.layers, bert.encoder.layer, strict=True):
+    for ours, theirs in zip(encoder.layers, bert.encoder.layer, strict=True):
         heads, after = theirs.attention.self, theirs.attention.output
-        mine.attention.copy_layers(heads.query, heads.key, heads.value, after.dense)
-        copy_part(mine.norm1, after.LayerNorm)
-        copy_part(mine.feed_forward.W_1, theirs.intermediate.dense)
-        copy_part(mine.feed_forward.W_2, theirs.output.dense)
-        copy_part(mine.norm2, theirs.output.LayerNorm)
+        ours.attention.copy_layers(heads.query, heads.key, heads.value, after.dense)
+        copy_part(ours.norm1, after.LayerNorm)
+        copy_part(ours.feed_forward.W_1, theirs.intermediate.dense)
+        copy_part(ours.feed_forward.W_2, theirs.output.dense)
+        copy_part(ours.norm2, theirs.output.LayerNorm)
     return encoder
     ### END SOLUTION
 
@@ -863,6 +874,11 @@ check("4.6b", load_bert)
 # **your** positions in place of its own, the weights by **your** function, ready to be
 # used. The check compares it with the library on real sentences of different lengths.
 
+# %% locked=true tags=["nbval-check-output"]
+mine.take("4.4", Encoder)
+mine.take("4.6", BertPositions)
+mine.take("4.6b", load_bert)
+
 
 # %% exercise="4.6c"
 def my_bert(bert: nn.Module) -> nn.Module:
@@ -876,8 +892,8 @@ def my_bert(bert: nn.Module) -> nn.Module:
     """
     sizes = bert.config  # vocab_size, hidden_size, intermediate_size, ...
     ### BEGIN SOLUTION
-    #: encoder = ...  # your Encoder; then change its positions
-    encoder = Encoder(
+    #: encoder = ...  # mine.Encoder; then change its positions
+    encoder = mine.Encoder(
         sizes.vocab_size,
         sizes.hidden_size,
         sizes.num_attention_heads,
@@ -886,10 +902,10 @@ def my_bert(bert: nn.Module) -> nn.Module:
         activation=sizes.hidden_act,
         eps=sizes.layer_norm_eps,
     )
-    encoder.positions = BertPositions(
+    encoder.positions = mine.BertPositions(
         sizes.hidden_size, sizes.max_position_embeddings, sizes.layer_norm_eps
     )
-    return load_bert(encoder, bert).eval()
+    return mine.load_bert(encoder, bert).eval()
     ### END SOLUTION
 
 
@@ -928,9 +944,9 @@ print(tuple(library.shape), "real tokens:", real.sum(1).tolist())
 
 # %%
 with torch.no_grad():
-    mine = my_bert(bert)(ids, mask)
-print(f"yours and the library's differ by {(mine - library)[real].abs().max():.0e}")
-show("yours,   [CLS] of the first sentence", mine[0, 0, :5])
+    hidden = my_bert(bert)(ids, mask)
+print(f"yours and the library's differ by {(hidden - library)[real].abs().max():.0e}")
+show("yours,   [CLS] of the first sentence", hidden[0, 0, :5])
 show("library, [CLS] of the first sentence", library[0, 0, :5])
 
 # %% [markdown]
@@ -1063,9 +1079,9 @@ print(f"right sentence first: {right} of {len(queries)}")
 assert right >= 18
 
 # %%
-mine = my_bert(bert)
-my_vectors = sentence_vectors(sentences, mine, tokenizer, mean_pool)
-hits = [search(text, mine, mean_pool, my_vectors, 1)[0][0] == wanted
+my_encoder = my_bert(bert)
+my_vectors = sentence_vectors(sentences, my_encoder, tokenizer, mean_pool)
+hits = [search(text, my_encoder, mean_pool, my_vectors, 1)[0][0] == wanted
         for text, wanted in queries]  # fmt: skip
 print(f"your encoder, right sentence first: {sum(hits)} of {len(hits)}")
 

@@ -316,6 +316,27 @@ def test_a_bad_answer_ends_in_a_clear_outcome(exercise, bad, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def cast(result, dtype):
+    if isinstance(result, tuple | list):
+        return tuple(cast(one, dtype) for one in result)
+    return result.to(dtype) if isinstance(result, torch.Tensor) else result
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float16", "complex128"])
+@each(CODED)
+def test_the_right_result_in_another_dtype_ends_in_an_outcome(exercise, dtype):
+    reference, dtype = exercise.references[0], getattr(torch, dtype)
+
+    def forward(*args):
+        return cast(getattr(reference, "forward", reference)(*args), dtype)
+
+    mine = forward
+    if isinstance(reference, type):
+        mine = type("Mine", (reference,), {"forward": forward})
+    report = examine(exercise, answers_with(exercise, 0, mine))
+    assert report.outcome in ("wrong", "raised", "passed")  # passed: where it may
+
+
 @each(CHECKABLE)
 def test_a_failed_check_raises_what_judge_reports(exercise):
     answers = handed_in(exercise, "None")
@@ -364,6 +385,7 @@ def test_a_check_leaves_the_world_as_it_was(exercise, deed):
     if deed != "the reference":
         BAD["vandal"] = vandal
         answers = handed_in(exercise, deed)
-    before = world()
-    examine(exercise, answers, limit=LIMIT)
-    assert world() == before
+    with torch.no_grad():  # the answer itself runs with gradients
+        before = world()
+        examine(exercise, answers, limit=LIMIT)
+        assert world() == before

@@ -433,7 +433,8 @@ def test_bundled_files():
 def test_bundled_card_says_what_was_measured():
     facts = json.loads((TARGET / "training.json").read_text("utf-8"))
     assert (TARGET / "README.md").read_text("utf-8") == pretrain.card(facts)
-    assert facts["step"] == facts["settings"]["steps"] == Settings.steps
+    assert facts["settings"] == asdict(Settings())  # the tool repeats this run
+    assert 0.9 * Settings.steps < facts["step"] <= Settings.steps
     assert not set(facts["packages"]) & set(facts["held_out_packages"])
 
 

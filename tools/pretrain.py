@@ -69,12 +69,12 @@ class Settings:
     num_heads: int = 4  # heads per block, d_head 64 as in GPT-2
     dropout: float = 0.1  # on embeddings and both residuals; none on attention
     batch_size: int = 16  # rows per step: 16 x 256 = 4,096 tokens
-    steps: int = 2200  # planned updates; the schedule ends there
+    steps: int = 1600  # planned updates; the schedule ends there
     learning_rate: float = 3e-3  # peak, for AdamW: embeddings, biases, layer norms
     muon_rate: float = 0.02  # peak, for Muon: the matrices inside the blocks
     weight_decay: float = 0.1  # of matrices; biases and layer norms have none
     warmup_steps: int = 100  # with a rising rate
-    decay: float = 0.45  # share of the steps, the last, with a falling rate
+    decay: float = 0.16  # share of the steps, the last, with a falling rate
     clip: float = 1.0  # largest norm of the gradient
     bfloat16: bool = True  # autocast; twice as fast where the CPU has the instructions
     evaluate_every: int = 100  # steps between two points of the curve

@@ -301,13 +301,22 @@ def _adopt(module: nn.Module, donor: Any, parts: tuple[str, ...]) -> None:
         ours, theirs = getattr(module, part, None), getattr(donor, part, None)
         if not (isinstance(ours, nn.Module) and isinstance(theirs, nn.Module)):
             continue
-        if _shapes(ours, "weight") == _shapes(theirs, "weight"):
+        if _fit(_weights(ours), _weights(theirs)):
             setattr(module, part, copy.deepcopy(theirs))
 
 
-def _shapes(module: nn.Module, ending: str) -> list[tuple[int, ...]]:
+def _weights(module: nn.Module) -> dict[str, Tensor]:
     named = module.named_parameters()
-    return [tuple(value.shape) for name, value in named if name.endswith(ending)]
+    return {name: value for name, value in named if name.endswith("weight")}
+
+
+def _fit(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> bool:
+    """Same shapes; in a part made of parts as many numbers, however they are cut."""
+    if "weight" in ours or "weight" in theirs:
+        shapes = ([value.shape for value in some.values()] for some in (ours, theirs))
+        return next(shapes) == next(shapes)
+    counts = (sum(value.numel() for value in some.values()) for some in (ours, theirs))
+    return next(counts) == next(counts)
 
 
 def _move(module: nn.Module, args: tuple) -> tuple:

@@ -192,6 +192,23 @@ def cross_attention(
     return figure
 
 
+def two_sides(maps: Mapping[str, Tensor], real: int) -> Figure:
+    """Draw cross-attentions beside each other, the source's padding marked.
+
+    Args:
+        maps: title -> (T, S) weights
+        real: how many of the S source words are no padding
+    """
+    figure, panels = canvas(4.4 * len(maps), 3.6, columns=len(maps))
+    for axes, (title, weights) in zip(panels, maps.items(), strict=True):
+        queries, keys = weights.shape
+        read = [f"word {n + 1}" if n < real else "padding" for n in range(keys)]
+        written = [f"word {n + 1}" for n in range(queries)]
+        heat_map(axes, weights, written, read, title, largest=0.5)
+        axes.axvline(real - 0.5, color=RED, linestyle="--")
+    return figure
+
+
 def influence(
     maps: Mapping[str, tuple[Tensor, Sequence[str], Sequence[str]]],
 ) -> Figure:

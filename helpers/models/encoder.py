@@ -1,4 +1,4 @@
-"""The encoder: layers of self-attention and feed-forward, and BERT as one of its kind."""
+"""The encoder: self-attention and feed-forward in layers; and BERT as one of them."""
 
 from collections.abc import Mapping
 

@@ -294,9 +294,8 @@ def cross_weights(model: Transformer, *inputs: Tensor | None) -> list[Tensor]:
 def copy_weights(theirs: nn.Transformer, mine: nn.Module) -> None:
     """Give a `Transformer` the weights of torch's own.
 
-    torch's has neither embeddings nor a last layer, and it ends both stacks with a layer
-    norm even where the layers are post-norm; the paper has none there, so such a norm
-    is refused.
+    torch's has neither embeddings nor a last layer. It ends both stacks with a layer
+    norm, even where the layers are post-norm; the paper has none there, and nor do we.
 
     Args:
         theirs: as many layers of the same sizes, with biases

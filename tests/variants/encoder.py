@@ -176,8 +176,9 @@ class LayerWithSequential(nn.Module):
 
 
 class EncoderOfReferenceLayers(nn.Module):
-    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_length=512,
-                 dropout=0.1, activation="relu", norm_first=False, eps=1e-5):  # fmt: skip
+    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers,
+                 max_length=512, dropout=0.1, activation="relu",
+                 norm_first=False, eps=1e-5):  # fmt: skip
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, d_model)
         self.positions = PositionalEncoding(d_model, max_length)
@@ -213,8 +214,9 @@ class Waves(nn.Module):
 
 
 class EncoderOfOwnLayers(nn.Module):
-    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_length=512,
-                 dropout=0.1, activation="relu", norm_first=False, eps=1e-5):  # fmt: skip
+    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers,
+                 max_length=512, dropout=0.1, activation="relu",
+                 norm_first=False, eps=1e-5):  # fmt: skip
         super().__init__()
         self.scale = d_model**0.5
         self.p = dropout
@@ -238,8 +240,9 @@ class EncoderOfOwnLayers(nn.Module):
 
 
 class EncoderWithSequential(EncoderOfReferenceLayers):
-    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_length=512,
-                 dropout=0.1, activation="relu", norm_first=False, eps=1e-5):  # fmt: skip
+    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers,
+                 max_length=512, dropout=0.1, activation="relu",
+                 norm_first=False, eps=1e-5):  # fmt: skip
         rest = (dropout, activation, norm_first, eps)
         super().__init__(vocab_size, d_model, num_heads, d_ff, 0, max_length, *rest)
         self.layers = nn.ModuleList(

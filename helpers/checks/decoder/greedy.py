@@ -28,6 +28,7 @@ class Scripted(nn.Module):
         self.table, self.other = (normal(draw, 99, VOCAB) for _ in range(2))
         self.silent, self.end = [0, start], end
         self.encoded = 0
+        self.scored = 0.0  # tells mistakes apart that led to the same words
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
         """(B, S) -> (B, S, V + 1): a row per word, and when to end."""
@@ -49,10 +50,11 @@ class Scripted(nn.Module):
         place = 1 / torch.arange(1, length + 1).double()[:, None]
         first = (may @ (self.table[target] * place)).tanh()
         seen = _visible(source_mask, memory.shape[1]) @ memory[..., :-1].tanh()
-        scores = 2 * may @ first + 3 * first.roll(1, -1) + 2 * seen
+        scores = 2 * may @ first + 3 * first.roll(1, -1) + 4 * seen
         scores[..., self.silent] -= LOUD
         due = memory[:, 0, -1:] == torch.arange(1, length + 1)  # (B, T)
         scores[..., self.end] += LOUD * (2 * due.double() - 1)
+        self.scored += scores[:, -1].sum().item()
         return scores
 
     def forward(
@@ -87,8 +89,8 @@ def greedy_decode(
 
 def _look(call: Callable, model: Any, *inputs: Any) -> Look:
     ids = call(model, *inputs)
-    times = getattr(model, "encoded", 1)
-    return Look({"ids": ids, "times the source was encoded": times})
+    times, scored = getattr(model, "encoded", 1), getattr(model, "scored", 0.0)
+    return Look({"ids": ids, "times the source was encoded": times}, {"scored": scored})
 
 
 def _case(name: str, model: Any, source: Tensor, *rest: Any) -> Case:
@@ -110,7 +112,7 @@ def _cases(seed: int) -> list[Case]:
     return [
         scripted("one sentence of 6 words", [6], 5, 9),
         scripted("sentences of 6, 2 and 4 words", [6, 2, 4], 5, 9),
-        scripted("padding in the source", [4, 7], 6, 9, 6, 2),
+        scripted("padding in the source", [4, 7, 8, 6], 6, 9, 6, 2, 1, 3),
         scripted("no time to end", [4, 2, 7], 3, 5, 3, 1, 2),
         scripted("room for one word", [3, 2], 4, 1),
         _real_model(draw),

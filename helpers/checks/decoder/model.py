@@ -337,14 +337,21 @@ def _count(
 
 
 def _count_cases(seed: int) -> list[Case]:
-    configs = {
-        "the paper's sizes": TransformerConfig(10_000, 12_000),
-        "small": TransformerConfig(17, 13, 6, 3, 11, 2, 9),
-        "the same with other heads": TransformerConfig(17, 13, 6, 2, 11, 2, 9),
-        "one layer": TransformerConfig(100, 200, 20, 4, 70, 1, 31),
-    }
+    configs = (
+        TransformerConfig(500, 700, 64, 8, 256, 3),
+        TransformerConfig(17, 13, 6, 3, 11, 2, 9),
+        TransformerConfig(17, 13, 6, 2, 11, 2, 9),  # the same with other heads
+        TransformerConfig(100, 200, 20, 4, 70, 1, 31),
+    )
     return [
-        Case(name, (config,), inputs=("config",)) for name, config in configs.items()
+        Case(
+            f"vocabularies {one.source_vocab} and {one.target_vocab}, d_model "
+            f"{one.d_model}, {one.num_heads} heads, d_ff {one.d_ff}, num_layers "
+            f"{one.num_layers}",
+            (one,),
+            inputs=("config",),
+        )
+        for one in configs
     ]
 
 

@@ -80,7 +80,7 @@ POSITION_MISTAKES = (
     ),
     Misconception(
         "norm before the sum",
-        "x was normalised first, and positions and types were added after.",
+        "First x was normalised, and then positions and types were added.",
         "What goes into the norm: one of the three, or their sum?",
         (
             _positions(
@@ -370,15 +370,15 @@ LOAD_MISTAKES = (
     ),
     Misconception(
         "norms not loaded",
-        "The layers' norms still hold the numbers they were born with.",
+        "One or both of each layer's norms still hold the numbers they were born with.",
         "Go through one layer of BERT: which of its parts have you copied?",
-        (_load(skip=("norm1", "norm2")),),
+        tuple(_load(skip=s) for s in (("norm1",), ("norm2",), ("norm1", "norm2"))),
     ),
     Misconception(
         "feed-forward not loaded",
-        "The feed-forward still holds the numbers it was born with.",
+        "Each feed-forward, or a half of it, still holds the numbers it was born with.",
         "Go through one layer of BERT: which of its parts have you copied?",
-        (_load(skip=("W_1", "W_2")),),
+        tuple(_load(skip=s) for s in (("W_1",), ("W_2",), ("W_1", "W_2"))),
     ),
     Misconception(
         "first layer everywhere",

@@ -75,7 +75,9 @@ def _evaluating(call: Any, x: Tensor, mask: Tensor | None = None) -> Look:
 
 
 def _training(call: Any, x: Tensor, mask: Tensor | None = None) -> Look:
+    """From one random state, so that a wrong rate drops the same places in all."""
     shake(getattr(call, "norm1", None), getattr(call, "norm2", None))
+    torch.default_generator.manual_seed(1)
     return Look({"output": call.train()(x, mask)})
 
 
@@ -126,6 +128,14 @@ def _from_normalised(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Ten
         return EncoderLayer.add(self, x, sublayer, norm)
     x = self.normalise(norm, x)
     return x + self.drop(sublayer(x))
+
+
+def _from_normalised_once(where: str) -> Callable:
+    def add(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+        step = _from_normalised if norm is getattr(self, where) else EncoderLayer.add
+        return step(self, x, sublayer, norm)
+
+    return add
 
 
 def _from_normalised_always(self: Any, x: Tensor, sub: Callable, norm: Any) -> Tensor:
@@ -208,6 +218,11 @@ def _one_norm(name: str) -> Callable:
     return forward
 
 
+def _norm_twice(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    self.norm1 = self.norm2  # two names for one object
+    return EncoderLayer.forward(self, x, mask)
+
+
 def _no_norm(norm: str) -> Callable:
     def step(self: Any, part: nn.Module, x: Tensor) -> Tensor:
         skipped = norm == "both" or part is getattr(self, norm)
@@ -226,7 +241,12 @@ MISTAKES = (
         "residual from the normalised input",
         "In pre-norm the normalised x was added back, so the untouched x is lost.",
         "Which x travels along the residual: the one before or after the norm?",
-        (_wrong(add=_from_normalised), _wrong(add=_from_normalised_always)),
+        (
+            _wrong(add=_from_normalised),
+            _wrong(add=_from_normalised_always),
+            _wrong(add=_from_normalised_once("norm1")),
+            _wrong(add=_from_normalised_once("norm2")),
+        ),
     ),
     Misconception(
         "no residual",
@@ -286,11 +306,15 @@ MISTAKES = (
         "one norm for both",
         "Both sublayers share one norm; each has a gain and a bias of its own.",
         "How many norms did `__init__` create, and which one is used where?",
-        (_wrong(forward=_one_norm("norm1")), _wrong(forward=_one_norm("norm2"))),
+        (
+            _wrong(forward=_one_norm("norm1")),
+            _wrong(forward=_one_norm("norm2")),
+            _wrong(forward=_norm_twice),
+        ),
     ),
     Misconception(
         "norms exchanged",
-        "norm1 went to the feed-forward and norm2 to the attention.",
+        "The attention got norm2 and the feed-forward norm1.",
         "Which norm belongs to which sublayer? The stub says it.",
         (_wrong(forward=_exchanged),),
     ),
@@ -312,6 +336,12 @@ MISTAKES = (
         "Nothing is dropped in training.",
         "Where is the dropout of `__init__` used?",
         (_wrong(drop=lambda self, x: x),),
+    ),
+    Misconception(
+        "dropout fixed",
+        "A tenth is dropped, whatever rate was asked for.",
+        "Follow `dropout` from the arguments of `__init__` to the place of its use.",
+        (_wrong(drop=lambda self, x: F.dropout(x, 0.1, self.training)),),
     ),
     Misconception(
         "dropout on the sum",

@@ -46,21 +46,26 @@ def _look(call: Any, x: Tensor, gain: Tensor, shift: Tensor) -> Look:
     """Run with a gain and a bias that are not 1 and 0."""
     seen = {}
     for name in ("weight", "bias"):
-        value = getattr(call, name, None)
-        found = isinstance(value, nn.Parameter)
-        shape = tuple(value.shape) if found else None
-        seen[f"part {name}"] = f"parameter {shape}" if found else "missing"
-    if "missing" in seen.values():
-        return Look(seen)
+        seen[f"part {name}"] = _learned(getattr(call, name, None))
+    if not all(found.startswith("parameter") for found in seen.values()):
+        return Look({**seen, "output": None})
     numbers = {"weight": gain.to(x), "bias": shift.to(x)}
     return Look({**seen, "output": functional_call(call, numbers, (x,))})
+
+
+def _learned(value: Any) -> str:
+    if isinstance(value, nn.Parameter):
+        return f"parameter {tuple(value.shape)}"
+    plain = "a plain tensor, which no optimizer sees"
+    return plain if isinstance(value, Tensor) else "missing"
 
 
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
     def case(name: str, x: Tensor, eps: float = 1e-5, **more: Any) -> Case:
-        gain, shift = 1 + 0.5 * normal(draw, x.shape[-1]), normal(draw, x.shape[-1])
+        gain, shift = (normal(draw, x.shape[-1]).round(decimals=1) for _ in range(2))
+        gain = gain.abs() + 0.5
         inputs = ("x", "weight", "bias")
         args, init = (x, gain.to(x), shift.to(x)), (x.shape[-1], eps)
         return Case(name, args, inputs=inputs, init=init, look=_look, **more)
@@ -127,6 +132,19 @@ class _Bare(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return LayerNorm.standard(self, x)
+
+
+class _Plain(_Bare):
+    def __init__(self, d_model: int, eps: float = 1e-5) -> None:
+        super().__init__(d_model, eps)
+        self.weight, self.bias = torch.ones(d_model), torch.zeros(d_model)
+
+
+class _Buffers(_Bare):
+    def __init__(self, d_model: int, eps: float = 1e-5) -> None:
+        super().__init__(d_model, eps)
+        self.register_buffer("weight", torch.ones(d_model))
+        self.register_buffer("bias", torch.zeros(d_model))
 
 
 MISTAKES = (
@@ -243,6 +261,12 @@ MISTAKES = (
         "The class has no parameters: it can't learn how wide its outputs should be.",
         "Which two symbols of the formula are learned?",
         (_Bare,),
+    ),
+    Misconception(
+        "gain and bias not learned",
+        "Gain and bias are plain tensors: `parameters()` does not list them.",
+        "Which class of torch turns a tensor into something that is learned?",
+        (_Plain, _Buffers),
     ),
     Misconception(
         "only the gain",

@@ -77,16 +77,24 @@ class Encoder(nn.Module):
 
 
 def _observe(call: Any, ids: Tensor, mask: Tensor | None) -> Look:
-    seen = {
-        f"part {name}": "there" if isinstance(part, nn.Module) else "missing"
-        for name, part in (("positions", getattr(call, "positions", None)),)
-    }
-    found = getattr(call, "layers", ())
-    layers = found if isinstance(found, nn.ModuleList) else ()
+    layers, positions = getattr(call, "layers", ...), getattr(call, "positions", ...)
+    seen = {"part layers": _kind(layers), "part positions": "missing"}
+    if isinstance(positions, nn.Module):
+        seen["part positions"] = "module"
+    if not isinstance(layers, nn.ModuleList | nn.Sequential):
+        return Look({**seen, "output": None})
     seen["different layers"] = len({id(layer) for layer in layers})
     for layer in layers:
         shake(getattr(layer, "norm1", None), getattr(layer, "norm2", None))
+    torch.default_generator.manual_seed(1)  # a wrong rate drops the same places in all
     return Look({**seen, "output": call(ids, mask)})
+
+
+def _kind(layers: Any) -> str:
+    if layers is ...:
+        return "missing"
+    lists = nn.ModuleList | nn.Sequential
+    return "ModuleList" if isinstance(layers, lists) else f"a {type(layers).__name__}"
 
 
 def _evaluating(call: Any, ids: Tensor, mask: Tensor | None = None) -> Look:
@@ -195,6 +203,10 @@ def _same_layer(self: Any, num_layers: int, *sizes: int) -> nn.ModuleList:
     return nn.ModuleList([EncoderLayer(*sizes, *self.options)] * num_layers)
 
 
+def _plain_list(self: Any, num_layers: int, *sizes: int) -> list:
+    return [EncoderLayer(*sizes, *self.options) for _ in range(num_layers)]
+
+
 def _norm_every_layer(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
     for layer in self.layers:
         x = self.norm(self.run(layer, x, mask, self.options))
@@ -288,6 +300,13 @@ MISTAKES = (
         "All layers are one and the same object: they share their weights.",
         "How often is EncoderLayer called? `[layer] * 3` holds one layer three times.",
         (_wrong(stack=_same_layer),),
+    ),
+    Misconception(
+        "layers in a plain list",
+        "The layers are in a plain list: torch does not look into it, and "
+        "`parameters()` misses them.",
+        "Which list of torch registers the modules that it holds?",
+        (_wrong(stack=_plain_list),),
     ),
     Misconception(
         "every layer reads the embedding",
@@ -388,6 +407,12 @@ MISTAKES = (
         ),
     ),
     Misconception(
+        "dropout not passed on",
+        "The layers drop a tenth, whatever rate was asked for.",
+        "Compare the arguments of `__init__` with those you give to each layer.",
+        (_wrong(run=_with_options(lambda rate, act, pre, eps: (0.1, act, pre, eps))),),
+    ),
+    Misconception(
         "no option passed on",
         "The layers were built with sizes only: dropout, activation, norm order and "
         "epsilon are their defaults.",
@@ -395,7 +420,7 @@ MISTAKES = (
         (
             _wrong(
                 run=_with_options(
-                    lambda rate, act, pre, eps: (0.0, "relu", False, 1e-5)
+                    lambda rate, act, pre, eps: (0.1, "relu", False, 1e-5)
                 )
             ),
         ),

@@ -10,6 +10,7 @@ from helpers.checks.attention.shared import ROWS, normal
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception
 from helpers.checks.multi_head.module import PARTS, RETURNS
 from helpers.models.attention import attention
+from helpers.models.multi_head import merge_heads, split_heads
 
 
 class HeadByHead(nn.Module):
@@ -91,6 +92,22 @@ def _square_output(self: HeadByHead, *sizes: int) -> None:
     self.W_o = nn.Linear(inner, inner)
 
 
+class _LargeLayers(HeadByHead):
+    """One layer for all heads, cut as in 3.2."""
+
+    def layers(self, d_model: int, num_heads: int, d_head: int) -> None:
+        self.num_heads = num_heads
+        for part in PARTS[:3]:
+            setattr(self, part, nn.Linear(d_model, num_heads * d_head))
+        self.W_o = nn.Linear(num_heads * d_head, d_model)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        large = (self.W_q, self.W_k, self.W_v)
+        parts = (split_heads(layer(x), self.num_heads) for layer in large)
+        output, weights = attention(*parts, need_weights=True)
+        return self.W_o(merge_heads(output)), weights
+
+
 def _plain_list(self: HeadByHead, d_model: int, num_heads: int, d_head: int) -> None:
     for part in PARTS[:3]:
         setattr(self, part, [nn.Linear(d_model, d_head) for _ in range(num_heads)])
@@ -122,6 +139,13 @@ MISTAKES = (
         "would reach them.",
         "Which list does torch.nn offer for modules?",
         (_with(layers=_plain_list),),
+    ),
+    Misconception(
+        "one large layer for all heads",
+        "The results are right, but a large layer was cut, as in 3.2: no head has a "
+        "layer of its own.",
+        "Which kind of list does the exercise ask for, and how long is it?",
+        (_LargeLayers,),
     ),
     Misconception(
         "first head only",

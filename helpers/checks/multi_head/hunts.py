@@ -10,6 +10,7 @@ from helpers.checks.exercise import (
     Answer,
     Case,
     Exercise,
+    Look,
     Misconception,
     value_cases,
 )
@@ -114,7 +115,17 @@ LAYERS = {
 
 
 def _cases(seed: int) -> list[Case]:
-    return [Case(name, (layer,), inputs=("layer",)) for name, layer in LAYERS.items()]
+    return [Case(name, (layer,)) for name, layer in LAYERS.items()]
+
+
+def _argument(seed: int) -> list[Case]:
+    """The name of an argument, also where "=False" was written behind it."""
+
+    def look(text: object) -> Look:
+        name = text.split("=")[0].strip() if isinstance(text, str) else text
+        return Look({"value": name})
+
+    return [Case("your value", look=look)]
 
 
 def _probe(
@@ -144,7 +155,7 @@ PROBE_MISTAKES = (
     Misconception(
         "features shuffled",
         "The last axis was shuffled: the features, not the tokens.",
-        "x is (tokens, features). Which axis do you index?",
+        "The input is (tokens, features). Which axis do you index?",
         (partial(_probe, shuffle=_features, restore=_features),),
     ),
     Misconception(
@@ -231,7 +242,7 @@ EXERCISES = (
         minutes=3,
         points=1,
         answers=(Answer("missing_argument", "average_attn_weights"),),
-        cases=lambda seed: value_cases(),
+        cases=_argument,
         proves="nn.MultiheadAttention averages the heads unless told otherwise",
         misconceptions=(
             Misconception(
@@ -267,7 +278,7 @@ EXERCISES = (
             ),
             Misconception(
                 "out before in",
-                "nn.Linear takes the width that comes in first.",
+                "The first number of nn.Linear is the width that comes in.",
                 "What comes in: all heads side by side, or x?",
                 ((64, 512),),
             ),

@@ -45,6 +45,11 @@ def _load(
 
 
 def _cases(seed: int) -> list[Case]:
+    with torch.random.fork_rng(devices=[]):  # building a layer draws numbers
+        return _layers_to_load(seed)
+
+
+def _layers_to_load(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
     def case(name: str, d_model: int, heads: int, theirs: nn.Module) -> Case:
@@ -94,24 +99,21 @@ def _real_layer() -> nn.Module:
 
 def _look(call: Callable, mine: nn.Module, theirs: nn.Module, x: Tensor) -> Look:
     before = [number.detach().clone() for number in theirs.parameters()]
-    ours = {part: id(part) for part in mine.parameters()}
     result = call(mine, theirs)
-    if not isinstance(result, nn.Module):
-        return Look({"mine": result})
+    came_back = "mine" if result is mine else type(result).__name__
     with torch.no_grad():
-        output, weights = result(x, x, x)
+        output, weights = mine(x, x, x)
     kept = all(map(torch.equal, before, theirs.parameters()))
     memory = {number.data_ptr() for number in theirs.parameters()}
-    shared = any(number.data_ptr() in memory for number in result.parameters())
+    shared = any(number.data_ptr() in memory for number in mine.parameters())
     return Look(
         {
+            "what came back": came_back,
             "weights": weights,
             "output": output,
             "theirs unchanged": kept,
             "memory shared with theirs": shared,
-            "mine came back": result is mine,
         },
-        {"parameters replaced": ours.keys() != set(result.parameters())},
     )
 
 
@@ -176,6 +178,12 @@ MISTAKES = (
         (_wrong_way,),
     ),
     Misconception(
+        "nothing returned",
+        "Your module has their numbers, but the function does not return it.",
+        "Read the docstring's last line again.",
+        (lambda mine, theirs: None if _load(mine, theirs) else None,),
+    ),
+    Misconception(
         "memory shared",
         "Your module uses their tensors: train yours, and their model changes too.",
         "Copy the numbers, not the layer or the tensor.",
@@ -183,7 +191,7 @@ MISTAKES = (
     ),
     Misconception(
         "copied under the eyes of autograd",
-        "torch refuses to change a parameter in place while it records gradients.",
+        "A parameter can't be changed in place while torch records gradients.",
         "Which context switches recording off? `load_state_dict` does it by itself.",
         (partial(_load, copy=_without_no_grad),),
     ),

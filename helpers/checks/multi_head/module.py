@@ -180,6 +180,15 @@ def _without_bias(self: MultiHeadAttention, d_model: int) -> None:
         setattr(self, part, nn.Linear(d_model, d_model, bias=False))
 
 
+def _one_axis_more(self: MultiHeadAttention, scores: Tensor, mask: Tensor) -> Tensor:
+    return scores.masked_fill(~mask[:, None], float("-inf"))
+
+
+def _merge_four_axes(self: MultiHeadAttention, x: Tensor) -> Tensor:
+    batch, num_heads, length, d_head = x.shape
+    return x.transpose(1, 2).reshape(batch, length, num_heads * d_head)
+
+
 def _zeroed(self: MultiHeadAttention, scores: Tensor, mask: Tensor) -> Tensor:
     self.kept = mask
     return scores
@@ -309,7 +318,7 @@ MISTAKES = (
     Misconception(
         "projection over the token axis",
         "The layers were applied to turned inputs: they mix tokens, not features.",
-        "nn.Linear works on the last axis. Which axis is that after your transpose?",
+        "A linear layer works on the last axis: which is that after your transpose?",
         (
             _with(
                 project=lambda self, query, key, value: (
@@ -361,6 +370,15 @@ MISTAKES = (
                     ~mask.mT, float("-inf")
                 )
             ),
+        ),
+    ),
+    Misconception(
+        "an axis added to the mask",
+        "The mask got one more axis, though it broadcasts to (B, H, T, S) as it comes.",
+        "Read what the docstring says about the mask: does it need any work?",
+        (
+            _with(block=_one_axis_more),
+            _with(block=_one_axis_more, merge=_merge_four_axes),
         ),
     ),
     Misconception(

@@ -1,0 +1,192 @@
+"""6.5: the student writes a test for leaks, judged on right and on leaking models."""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+from helpers.models.masks import look_ahead_mask
+
+IDS = 11  # the patients know ids from 0 to 10
+LENGTH, PLACES = 10, range(1, 10)
+
+
+class Patient(nn.Module):
+    """One layer of attention with a mask of its own: (B, T) ids -> logits (B, T, V).
+
+    Args:
+        seen: T -> (T, T), True = may attend
+        rounding: also multiply by 1 + 1.2e-7 or 1, as another order of sums would
+    """
+
+    def __init__(
+        self, seen: Callable[[int], Tensor] = look_ahead_mask, rounding: bool = False
+    ) -> None:
+        """Draw fixed weights."""
+        super().__init__()
+        draw = torch.Generator().manual_seed(5)
+        self.seen, self.rounding = seen, rounding
+        self.register_buffer("table", torch.randn(IDS, 8, generator=draw))
+        self.register_buffer("last", torch.randn(8, IDS, generator=draw))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(B, T) -> (B, T, V)."""
+        x = self.table[ids]  # (B, T, 8)
+        scores = x @ x.mT / 8**0.5  # (B, T, T)
+        scores = scores.masked_fill(~self.seen(ids.shape[1]), float("-inf"))
+        logits = (x + scores.softmax(-1) @ x).tanh() @ self.last
+        if self.rounding:
+            odd = ids.sum(-1, keepdim=True)[..., None] % 2
+            logits = logits * (1 + odd * torch.finfo(logits.dtype).eps)
+        return logits
+
+
+def _everything(length: int) -> Tensor:
+    return torch.ones(length, length, dtype=torch.bool)
+
+
+def _future(length: int) -> Tensor:
+    mask = _everything(length).triu(1)
+    mask[-1, -1] = True  # it has to look somewhere
+    return mask
+
+
+def _one_place(length: int) -> Tensor:
+    mask = look_ahead_mask(length)
+    mask[2:3, 3:4] = True
+    return mask
+
+
+def _at_the_end(length: int) -> Tensor:
+    mask = look_ahead_mask(length)
+    mask[-2:-1, -1] = True
+    return mask
+
+
+PATIENTS = {
+    "a right model": Patient(),
+    "a right model whose sums are rounded differently": Patient(rounding=True),
+    "a model without a mask": Patient(_everything),
+    "a model that sees the future and not the past": Patient(_future),
+    "a model whose future is open by one": Patient(lambda n: _everything(n).tril(1)),
+    "a model that leaks at one place: token 2 sees token 3": Patient(_one_place),
+    "a model in which only the last token but one sees the last": Patient(_at_the_end),
+}
+
+
+def is_causal(model: Callable) -> bool:
+    """The course's own answer to 6.5."""
+    return _probe(model)
+
+
+def _largest(difference: Tensor) -> bool:
+    return bool((difference.abs() < 1e-4).all())
+
+
+def _probe(
+    model: Callable,
+    places: range | tuple = PLACES,
+    rows: Callable[[int], slice] = slice,
+    same: Callable[[Tensor], bool] = _largest,
+) -> bool:
+    """Change one token after the other; `rows` of it must stay the same."""
+    draw = torch.Generator().manual_seed(3)
+    ids = torch.randint(0, IDS, (2, LENGTH), generator=draw)
+    before = model(ids)
+    for place in places:
+        other = ids.clone()
+        other[:, place] = (other[:, place] + 3) % IDS
+        if not same((model(other) - before)[:, rows(place)]):
+            return False
+    return True
+
+
+MISTAKES = (
+    Misconception(
+        "a test that can't fail",
+        "The test says causal to all of them.",
+        "Which rows must not change when a token is exchanged, and do you compare "
+        "any of them?",
+        (
+            lambda model: True,
+            partial(_probe, places=(0,)),
+            partial(_probe, rows=lambda place: slice(0)),
+        ),
+    ),
+    Misconception(
+        "the token itself compared",
+        "The test says leak to all of them: it also compares rows that know the "
+        "exchanged token by right.",
+        "Token t was exchanged. May row t change?",
+        (
+            partial(_probe, rows=lambda place: slice(None)),
+            partial(_probe, rows=lambda place: slice(place + 1)),
+            lambda model: False,
+        ),
+    ),
+    Misconception(
+        "only the last token exchanged",
+        "Only the last token was exchanged: a leak between earlier ones goes unseen.",
+        "Where else may a leak be?",
+        (partial(_probe, places=(LENGTH - 1,)),),
+    ),
+    Misconception(
+        "only one place looked at",
+        "One place stands for all: leaks elsewhere go unseen.",
+        "Exchange every token in turn, and compare every row before it.",
+        (
+            partial(_probe, rows=lambda place: slice(1)),
+            partial(_probe, places=(LENGTH // 2,)),
+            partial(_probe, places=(1,)),
+        ),
+    ),
+    Misconception(
+        "one row too few",
+        "The row right before the exchanged token is left out, where most leaks are.",
+        "Token t was exchanged. Which is the last row that must not know it?",
+        (partial(_probe, rows=lambda place: slice(max(place - 1, 0))),),
+    ),
+    Misconception(
+        "the rows after it compared",
+        "The rows behind the exchanged token are compared; those may know it.",
+        "Which rows would have to know the future to change?",
+        (lambda model: not _probe(model, rows=lambda place: slice(place + 1, None)),),
+    ),
+    Misconception(
+        "exact comparison",
+        "Rounded numbers were compared with ==, so a right model fails too.",
+        "How far apart may two roundings of the same float32 number be?",
+        (
+            partial(_probe, same=lambda difference: bool((difference == 0).all())),
+            partial(_probe, same=lambda difference: difference.abs().sum() == 0),
+        ),
+    ),
+    Misconception(
+        "verdict turned around",
+        "The test says leak to the right models and causal to the others.",
+        "True means that nothing leaks.",
+        (lambda model: not is_causal(model),),
+    ),
+)
+
+
+def _patients(seed: int) -> list[Case]:
+    return [Case(name, (one,), inputs=("model",)) for name, one in PATIENTS.items()]
+
+
+EXERCISES = (
+    Exercise(
+        "6.5",
+        "Is it causal? Write the test",
+        "probe",
+        difficulty=4,
+        minutes=15,
+        points=3,
+        answers=(Answer("is_causal", is_causal, {"verdict": ""}),),
+        cases=_patients,
+        proves="two right models pass your test, five that leak do not",
+        misconceptions=MISTAKES,
+    ),
+)

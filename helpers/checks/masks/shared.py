@@ -1,0 +1,25 @@
+"""What the exercises share: ids with padding at their ends."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+def padded_ids(
+    draw: torch.Generator, lengths: Sequence[int], width: int, most: int = 9
+) -> Tensor:
+    """Ids from 1 to `most`, one row per length, filled up with 0 to `width`.
+
+    The first row has a 1, a 2 and a repeated id, so that no single id stands for all.
+    """
+    ids = torch.randint(1, most + 1, (len(lengths), width), generator=draw)
+    ids[0, : min(4, width)] = torch.tensor([1, 2, 5, 5])[: min(4, width)]
+    for row, length in enumerate(lengths):
+        ids[row, length:] = 0
+    return ids
+
+
+def additive(mask: Tensor) -> Tensor:
+    """0 where the mask is True, minus infinity elsewhere."""
+    return torch.zeros(mask.shape).masked_fill(~mask, float("-inf"))
