@@ -41,8 +41,9 @@ _ = torch.manual_seed(2)
 
 # %% [markdown]
 # **Letters in shape comments**, the same in every lesson: `B` batch, `T` query length,
-# `S` key length, `D` d_model, `K` d_head (the paper calls it d_k). *Scores* are before
-# the softmax, *weights* after. A mask is boolean, and True means "may attend".
+# `S` key length, `D` d_model, `H` heads, `K` d_head (the paper's d_k), `W` width of a
+# value. In formulas Q, K and V are the matrices of queries, keys and values. *Scores*
+# are before the softmax, *weights* after. A mask is boolean; True means "may attend".
 
 # %% [markdown] slide="slide"
 # ## Why: a word alone does not know what it means
@@ -148,7 +149,8 @@ def softmax(x: Tensor, dim: int) -> Tensor:
         dim: the axis along which the shares sum to 1
 
     Returns:
-        Shares of the same shape as x. Don't call torch's own softmax.
+        Shares of the same shape as x. Torch's own softmax would pass, and teach
+        you nothing.
     """
     ### BEGIN SOLUTION
     largest = x.amax(dim, keepdim=True)
@@ -322,9 +324,9 @@ show_figure(
 # the scores grows with the width of a head, and the softmax hardens with it.
 
 # %% [markdown] exercise="2.3"
-# How hard, exactly? If $S = \mathrm{softmax}(z)$, then $\partial S_i / \partial z_j$ is
-# $S_i (1 - S_i)$ where $i = j$, and $-S_i S_j$ elsewhere. Write the whole table of
-# slopes.
+# How much slope is left, exactly? If $p = \mathrm{softmax}(z)$, then $\partial p_i /
+# \partial z_j$ is $p_i (1 - p_i)$ where $i = j$, and $-p_i p_j$ elsewhere. Write the
+# whole table of slopes.
 
 
 # %% exercise="2.3"
@@ -335,7 +337,8 @@ def softmax_jacobian(z: Tensor) -> Tensor:
         z: (n,)
 
     Returns:
-        (n, n): row i, column j holds dS_i / dz_j. Don't use autograd.
+        (n, n): row i, column j holds dp_i / dz_j. Autograd would do it for you;
+        write it yourself.
     """
     ### BEGIN SOLUTION
     shares = z.softmax(-1)
@@ -349,7 +352,7 @@ check("2.3", softmax_jacobian)
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
 #
-# Which matrix has −S_i S_j everywhere, and what must be added on its diagonal?
+# Which matrix has −p_i p_j everywhere, and what must be added on its diagonal?
 # </details>
 # <details><summary>Hint 2: a pointer</summary>
 #
@@ -385,7 +388,7 @@ check("2.3b", impossible_entries)
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
 #
-# S_i and S_j are positive and together at most 1. How large can their product be?
+# p_i and p_j are positive and together at most 1. How large can their product be?
 # </details>
 
 # %% [markdown] slide="slide"
@@ -402,8 +405,8 @@ check("2.3b", impossible_entries)
 # shape (B, T) says which tokens are real; nobody may attend to the others.
 
 # %% [markdown] exercise="2.4"
-# Write it as a module. The projections have no bias, as in the formula. Put the mask's
-# axis where the keys are. You may call your function from 2.2, or
+# Write it as a module. The projections need no bias: the formula has none. Put the
+# mask's axis where the keys are. You may call your function from 2.2, or
 # `attention(..., need_weights=True)` from `helpers.models`.
 
 
@@ -490,7 +493,7 @@ for name, laid in (("(B, T)", real), ("(B, 1, T)", real[:, None, :])):
 # that all differ, and why you should, too.
 
 # %% [markdown] exercise="2.5"
-# The function below stood, in other words, in the template of a course. Its output has
+# The function below stood in a course's template (rewritten by us). Its output has
 # the right shape. Write a **test** that finds out: `looks_healthy(attend)` calls any
 # attention function (query, key, value) → (output, weights) on numbers of your choice,
 # and returns True only if it behaves. Two facts about attention are enough, if you use
@@ -552,8 +555,8 @@ show("rows sum to", late.sum(-1))
 
 # %% [markdown] exercise="2.5b"
 # A blog's function (again in our words) takes the root of `Q.shape[0]`. Its example has
-# five tokens of width 1, so the comment "5" looks like a check. By which **factor** are
-# its scores too small in that example? Store a number.
+# five tokens of width 1. By which **factor** are its scores too small there? Store a
+# number.
 
 
 # %% locked=true tags=["nbval-check-output"]
@@ -581,7 +584,7 @@ check("2.5b", too_small_by)
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
 #
-# What is d_head here? Divide what should stand under the fraction line into what does.
+# By which number should these scores be divided, and by which are they?
 # </details>
 
 # %% [markdown]
@@ -599,7 +602,7 @@ for name, function in (("blog", blog_attention), ("right", attention)):
 # %% [markdown] exercise="2.5c"
 # The same blog prints the scores of one query (here shifted by a constant) and these
 # weights. They do not fit together: a notebook cell like `W = F.softmax(W, dim=1)` was
-# run more often than once. **How often** was the softmax applied? Experiment, then
+# run more than once. **How often** was the softmax applied? Experiment, then
 # store a whole number.
 
 # %% locked=true
@@ -682,8 +685,9 @@ assert weights[it].argmax() == head.tokens.index("animal")
 
 # %% [markdown]
 # *it* puts 0.69 of its attention on *animal*. Nobody programmed that; it was learned
-# from text. The model has 12 such heads in each of 6 layers, and each looks for something
-# else (lesson 03). Now your own function, against what `transformers` computed:
+# from text. The model has 12 such heads in each of 6 layers, and each looks for
+# something else (lesson 03). Now your own function, against what `transformers`
+# computed:
 
 # %%
 _, mine = scaled_dot_product_attention(head.query, head.key, head.value)

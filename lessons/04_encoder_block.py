@@ -1,10 +1,10 @@
 # %% [markdown] slide="slide"
 # # 04 The encoder: from a block to a real one
 #
-# **What does attention need around it, so that a hundred million people can use the
-# result? And is the thing you build really BERT?**
+# **What does attention need around it to become a model? And is the thing you build
+# really BERT?**
 #
-# You need: lessons 02 and 03. Time: about 130 minutes, of which 65 are the core path
+# You need: lessons 02 and 03. Time: about 120 minutes, of which 65 are the core path
 # (★). Everything runs on your laptop's CPU, without a network.
 
 # %% [markdown] slide="subslide"
@@ -312,9 +312,9 @@ show("by your class", LayerNorm(4)(torch.tensor([2.0, -1.0, 3.0, 0.0])))
 # %% [markdown] slide="slide"
 # ### Break it: right enough to pass
 #
-# Two well-known teaching texts print this class. `std()` divides by D − 1, and ε stands
-# outside the root. For [2, −1, 3, 0] it gives .5477 where the formula gives .6325. Why
-# did nobody notice?
+# Two good teaching texts, *The Annotated Transformer* among them, print this class.
+# `std()` divides by D − 1, and ε stands outside the root. For [2, −1, 3, 0] it gives
+# .5477 where the formula gives .6325. Why did nobody notice?
 
 
 # %% locked=true
@@ -345,7 +345,7 @@ for d_model in (4, 64, 300, 768):
 # %% [markdown]
 # With the width of real models the error sinks below a loose tolerance. Test with
 # *small* widths, in float64, and tightly. And ε shows only where the variance is tiny:
-# there the two differ by a factor of nine, and in the slope by a factor of a thousand.
+# there the two differ by a factor of nearly nine, and in the slope by a thousand.
 
 # %% tags=["nbval-check-output"]
 tiny = torch.tensor([[1e-4, -1e-4, 1e-4, -1e-4]], dtype=torch.float64)
@@ -459,6 +459,8 @@ mine.take("4.2", LayerNorm)
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward, each with a residual and a norm.
 
+    norm1 belongs to the attention, norm2 to the feed-forward.
+
     Args:
         d_model: width of the vectors that come in and go out
         num_heads: heads of the attention
@@ -484,8 +486,8 @@ class EncoderLayer(nn.Module):
         ### BEGIN SOLUTION
         self.attention = MultiHeadAttention(d_model, num_heads)
         self.feed_forward = mine.FeedForward(d_model, d_ff, activation)
-        self.norm1 = mine.LayerNorm(d_model, eps)  # belongs to the attention
-        self.norm2 = mine.LayerNorm(d_model, eps)  # belongs to the feed-forward
+        self.norm1 = mine.LayerNorm(d_model, eps)
+        self.norm2 = mine.LayerNorm(d_model, eps)
         self.dropout = nn.Dropout(dropout)
         ### END SOLUTION
 
@@ -950,8 +952,8 @@ show("yours,   [CLS] of the first sentence", hidden[0, 0, :5])
 show("library, [CLS] of the first sentence", library[0, 0, :5])
 
 # %% [markdown]
-# A millionth, on numbers around 1: rounding. The same in float64, where rounding is a
-# billion times smaller, with the course's own encoder:
+# A few millionths, on numbers around 1: rounding. The same in float64, where rounding
+# is far finer, with the course's own encoder:
 
 # %% tags=["nbval-check-output"]
 exact = copy.deepcopy(bert).double()

@@ -710,6 +710,7 @@ class Trusting(course.Transformer):
         return super().forward(source, target, source_mask, target_mask)
 
 
+# %%
 _ = torch.manual_seed(5)
 config = course.TransformerConfig(13, 13, **small)
 suspicious = train(Trusting(config), unrelated_pairs, lambda *ids: (), steps=300)
@@ -800,6 +801,7 @@ class Deaf(course.Transformer):
         return self.decode(target, memory, target_mask)
 
 
+# %%
 _ = torch.manual_seed(5)
 config = course.TransformerConfig(27, 29, **small)
 models = {"as published": Deaf(config), "with the mask": course.Transformer(config)}

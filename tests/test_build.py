@@ -195,6 +195,12 @@ def test_the_same_lesson_gives_the_same_bytes(built):
 
 
 REAL = """\
+# %% [markdown] slide="slide"
+# Text.
+
+# %% tags=["nbval-check-output", "optional"]
+"a" + "b"
+
 # %% [markdown] exercise="0.1"
 # Task.
 
@@ -773,7 +779,7 @@ def test_a_solution_is_executed_in_a_fresh_kernel(tmp_path):
     done, cell = cell_of(tmp_path / "solutions" / "00_real.ipynb", "ex-0-1-check")
     assert cell.outputs[0].text.startswith("✓ 0.1 passed.")
     assert done.metadata["language_info"] == {"name": "python"}
-    assert [c.get("execution_count") for c in done.cells] == [None, 1, 2]
+    assert [c.get("execution_count") for c in done.cells] == [None, 1, None, 2, 3]
     course.edit("x.mean(-1)", "x.mean(7)")
     status, said = course.run()
     assert status == 1

@@ -201,6 +201,12 @@ def test_wrong_and_unknown_reports_evidence_and_never_guesses():
     assert "none of the mistakes that the check knows" in text
 
 
+def test_properties_are_asked_only_of_results_of_the_right_kind():
+    text = str(judge("99.1", lambda x: torch.complex(2 * x, x)))
+    assert "y: expected float64, got complex128." in text
+    assert "positive" not in text
+
+
 def test_wrong_names_the_place_the_expected_and_the_number_given():
     source = "def double(x):\n    y = 2 * x\n    y[1] = 77.0\n    return y"
     text = str(judge("99.1", typed(source, "double")))

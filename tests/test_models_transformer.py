@@ -209,7 +209,8 @@ def test_cross_weights_are_those_of_the_forward_pass(draw):
     attention = layer.cross_attention
     _, expected = attention(x, memory, memory, real, need_weights=True)
     assert gap(found[0], expected) < 1e-9
-    assert torch.equal(model(*inputs), before)  # the hooks are gone
+    assert torch.equal(model(*inputs), before)
+    assert len(found) == 2  # the hooks are gone
 
 
 def step_by_step(model, source, real, start, end, most):

@@ -225,7 +225,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         failures += _readme(root, options.check)
     print(*failures, sep="\n", file=sys.stderr, end="\n" if failures else "")
     if options.check and not failures:
-        print(f"{len(paths)} lessons: notebooks and solutions are up to date.")
+        print(f"Up to date: {', '.join(path.stem for path in paths)}.")
     return 1 if failures else 0
 
 

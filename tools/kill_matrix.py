@@ -6,7 +6,6 @@ seeds. A check that lets one pass, or gives it another's name, is a check to rep
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,15 +55,14 @@ def answers_with(exercise: Exercise, place: int, one: Any) -> tuple:
     return tuple(answers)
 
 
-def trials(
-    exercise: Exercise, misconception: Misconception, seeds: Iterable[int]
-) -> Iterator[Trial]:
-    """Check every spelling of a misconception on every seed."""
-    for seed in seeds:
-        for number, spelling in enumerate(misconception.spellings):
-            answers = answers_with(exercise, misconception.of, spelling)
-            report = examine(exercise, answers, seed=seed)
-            yield Trial(exercise, misconception, number, seed, report)
+def tried(
+    exercise: Exercise, misconception: Misconception, spelling: int, seed: int
+) -> Trial:
+    """Check one spelling of a misconception on the inputs of one seed."""
+    wrong = misconception.spellings[spelling]
+    answers = answers_with(exercise, misconception.of, wrong)
+    report = examine(exercise, answers, seed=seed)
+    return Trial(exercise, misconception, spelling, seed, report)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -94,7 +92,11 @@ def _table(exercise: Exercise, seeds: range) -> list[Trial]:
     print(f"  {'misconception':36} {'spellings':>9} {'rejected':>11} {'named':>11}")
     every = []
     for known in exercise.misconceptions:
-        mine = list(trials(exercise, known, seeds))
+        mine = [
+            tried(exercise, known, spelling, seed)
+            for seed in seeds
+            for spelling in range(len(known.spellings))
+        ]
         rejected, named = sum(t.rejected for t in mine), sum(t.named for t in mine)
         print(
             f"  {known.name:36} {len(known.spellings):9}"

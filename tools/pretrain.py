@@ -772,7 +772,7 @@ model = AutoModelForCausalLM.from_pretrained(folder)
 | training text | {train_documents:,} docstrings, {train_characters:,} characters, \
 {train_tokens:,} tokens |
 | training | {step:,} of {steps:,} steps of {step_tokens:,} tokens: \
-{epochs:.1f} passes, {minutes:.0f} minutes on one thread |
+{epochs:.1f} passes, {minutes:.0f} minutes by the clock, one thread |
 | held-out text | {held_out_documents:,} docstrings, {held_out_characters:,} \
 characters, {held_out_tokens:,} tokens, of packages never trained on |
 | **held-out perplexity** | **{perplexity:.2f}** per token, \

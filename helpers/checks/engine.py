@@ -17,7 +17,7 @@ from torch.nn import Module
 from helpers.checks import blanks, progress
 from helpers.checks import report as told
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.checks.observe import Run, agree, run_case, run_cases
+from helpers.checks.observe import Run, agree, cases_of, run_case, run_cases
 from helpers.checks.report import CheckFailed, NotAttempted, Report
 
 # Lesson number -> the module that holds its exercises.
@@ -134,7 +134,7 @@ def examine(
         limit: Seconds until an answer is stopped.
         skip: Places of answers that are not put to their cases.
     """
-    cases = exercise.cases(seed)
+    cases = cases_of(exercise, seed)
     for index in range(len(exercise.answers)):
         if index in skip:
             continue

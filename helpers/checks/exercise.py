@@ -101,6 +101,8 @@ class Exercise:
             raise ValueError(f"exercise {self.id}: difficulty={self.difficulty}")
         if bool(self.answers) != (self.kind not in ("written", "open")):
             raise ValueError(f"exercise {self.id}: a {self.kind} needs other answers")
+        if not all(isinstance(one, Misconception) for one in self.misconceptions):
+            raise ValueError(f"exercise {self.id}: a misconception made by @mistake?")
 
     @property
     def lesson(self) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, float64
 
 from helpers.checks.blanks import Line, student_line
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception
@@ -115,16 +115,16 @@ def failed(
     first = failing[0]
     case, run, right = cases[first], runs[first], expected[first]
     if run.raised is not None:
-        outcome, evidence = "raised", _raised(answer, case, run, file)
+        outcome, evidence = "raised", _raised(exercise, answer, case, run, file)
     else:
         outcome, evidence = "wrong", _wrong(exercise, answer, case, run, right)
-    if len(failing) < len(runs):
-        evidence.append(f"{len(runs) - len(failing)} of {len(runs)} cases are right.")
+    if len(runs) > 1:
+        evidence.append(f"Right in {len(runs) - len(failing)} of {len(runs)} cases.")
     if run.printed:
         evidence.append(f"Your code printed: {_short(run.printed.strip(), 300)}")
     if known:
         evidence += [f"What happened: {known.done}", f"Where to look: {known.where}"]
-    elif outcome == "wrong" and exercise.kind != "value" and _all_tensors(run):
+    elif outcome == "wrong" and _numbers_differ(exercise, run, right):
         evidence.append(
             "This is none of the mistakes that the check knows by name: compare your "
             "lines with the formula, step by step, on small numbers."
@@ -149,13 +149,17 @@ def _stuck(exercise: Exercise) -> str:
     return f"Stuck? The hints are under the exercise, and {lends}."
 
 
-def _all_tensors(run: Run) -> bool:
-    return not any(
-        value is None or isinstance(value, Odd) for value in run.judged.values()
-    )
+def _numbers_differ(exercise: Exercise, run: Run, right: Run) -> bool:
+    """Whether all fits but the numbers: then the formula is the place to look."""
+    kinds = {name: _kind(value) for name, value in run.judged.items()}
+    fit = kinds == {name: _kind(value) for name, value in right.judged.items()}
+    fit &= run.judged.get("inputs") == right.judged.get("inputs")
+    return fit and exercise.kind in ("function", "class") and any(kinds.values())
 
 
-def _raised(answer: Answer, case: Case, run: Run, file: str | None) -> list[str]:
+def _raised(
+    exercise: Exercise, answer: Answer, case: Case, run: Run, file: str | None
+) -> list[str]:
     error = run.raised
     line = student_line(error, file)
     lines = [f"Your {line}" if line else f"In {answer.name}"]
@@ -164,17 +168,28 @@ def _raised(answer: Answer, case: Case, run: Run, file: str | None) -> list[str]
     elif isinstance(error, SystemExit):
         lines.append("It left the program (SystemExit). An answer returns instead.")
     else:
-        text = _short(said(error), 400)
+        text = _short(" ".join(said(error).split()), 400)
         lines.append(
             f"{type(error).__name__}: {text}" if text else type(error).__name__
         )
+        if exercise.kind == "probe" and isinstance(error, AssertionError):
+            lines.append(
+                "A test that is to be judged returns False; it does not assert."
+            )
+        if "dtype" in text and _is_double(case):
+            lines.append("The case is float64: give new tensors the dtype of an input.")
     return [*lines, *_inputs(case)]
+
+
+def _is_double(case: Case) -> bool:
+    return any(getattr(arg, "dtype", None) == float64 for arg in case.args)
 
 
 def _inputs(case: Case) -> list[str]:
     shown = [
         f"{name} {_describe(value)}"
         for name, value in zip(case.inputs, case.args, strict=False)
+        if not callable(value)  # its name would tell what is wrong with it
     ]
     built = f"built with {', '.join(map(str, case.init))}; " if case.init else ""
     return [f"Case: {case.name}. {built}{'; '.join(shown)}".rstrip("; ")]
@@ -184,7 +199,7 @@ def _wrong(
     exercise: Exercise, answer: Answer, case: Case, run: Run, right: Run
 ) -> list[str]:
     if exercise.kind == "value":
-        return [f"{answer.name} = {_describe(run.judged['value'])} is not it."]
+        return [_value(answer, run.judged["value"], right.judged["value"])]
     lines = _inputs(case)
     shapes_fit = True
     for name in right.judged:
@@ -203,7 +218,14 @@ def _wrong(
         shapes_fit &= _kind(got) == _kind(want)
     if shapes_fit:
         lines += _broken(exercise, case, run)
-    return lines
+    clues = (clue for clue in run.clues.values() if isinstance(clue, str))
+    return [*lines, *(f"Seen: {clue}." for clue in clues)]
+
+
+def _value(answer: Answer, got: Any, want: Any) -> str:
+    number = isinstance(want, int | float) and not isinstance(want, bool)
+    asked = " A number is asked for." if number and isinstance(got, str) else ""
+    return f"{answer.name} = {_describe(got)} is not it.{asked}"
 
 
 def _kind(value: Any) -> tuple | None:
@@ -230,10 +252,12 @@ def _differs(name: str, got: Any, want: Any, axes: str, within: float) -> str:
     if name.startswith("part "):
         return _part(name.removeprefix("part "), str(got), str(want))
     if name == "inputs":
-        return f"The answer {got} in place."
+        return f"The answer {got} in place: it belongs to the caller. Work on a copy."
     if not isinstance(want, Tensor) or not isinstance(got, Tensor):
-        forgot = " Is there a `return`?" if got is None else ""
-        return f"{name}: expected {_describe(want)}, got {_describe(got)}.{forgot}"
+        hint = " Is there a `return`?" if got is None else ""
+        if isinstance(want, bool) and isinstance(got, Tensor):
+            hint = " One True or False is asked for: `.all()` makes one out of many."
+        return f"{name}: expected {_describe(want)}, got {_describe(got)}.{hint}"
     if got.shape != want.shape:
         named = f" ({axes})" if axes else ""
         return f"{name}: expected shape {tuple(want.shape)}{named}, got {_size(got)}."
@@ -285,7 +309,7 @@ def _dtype(value: Tensor) -> str:
 def _describe(value: Any) -> str:
     if isinstance(value, Tensor):
         if value.numel() <= 6 and value.dim() < 2:
-            return f"tensor {_short(str(value.tolist()), 80)}"
+            return f"tensor {_short(_listed(value), 80)}"
         return f"{_size(value)} {_dtype(value)}"
     if isinstance(value, Odd):
         return f"a {value}"
@@ -295,6 +319,11 @@ def _describe(value: Any) -> str:
     ):
         return _short(repr(value), 80)
     return getattr(value, "__name__", type(value).__name__)
+
+
+def _listed(value: Tensor) -> str:
+    numbers = ", ".join(_number(number) for number in value.flatten())
+    return f"[{numbers}]" if value.dim() else numbers
 
 
 def _short(text: str, most: int) -> str:

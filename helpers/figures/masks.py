@@ -56,7 +56,7 @@ def mask_grids(
 
 def shifted(tokens: Sequence[str]) -> Figure:
     """Draw what the decoder reads, and below it what it should say next."""
-    figure, (axes,) = canvas(1.35 * len(tokens) + 1.2, 2.1)
+    figure, (axes,) = canvas(1.2 * len(tokens) + 1.2, 1.9)
     axes.set(xlim=(-1.5, len(tokens) - 1.4), ylim=(-0.6, 1.6))
     axes.axis("off")
     rows = ((1.0, "reads", tokens[:-1], BLUE), (0.0, "should say", tokens[1:], GREEN))
@@ -68,9 +68,13 @@ def shifted(tokens: Sequence[str]) -> Figure:
                 place, height, token, ha="center", va="center",
                 bbox={**box, "edgecolor": colour},
             )  # fmt: skip
+    down = {"arrowstyle": "-|>", "color": GREY}
+    same = {"arrowstyle": "-", "color": GREY, "linestyle": ":"}
     for place in range(len(tokens) - 1):
-        arrow = {"arrowstyle": "-|>", "color": GREY}
-        axes.annotate("", (place, 0.3), (place, 0.7), arrowprops=arrow)
+        axes.annotate("", (place, 0.3), (place, 0.7), arrowprops=down)
+        if place:  # the same token of the target
+            ends = (place - 0.75, 0.25), (place - 0.25, 0.75)
+            axes.annotate("", *ends, arrowprops=same)
     return figure
 
 

@@ -28,7 +28,8 @@ def _fetch_cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
     cases = []
     for count, d_head in ((3, 4), (5, 7), (6, 11)):
-        keys = normal(draw, count, d_head)
+        dtype = torch.float32 if count == 3 else torch.float64
+        keys = normal(draw, count, d_head, dtype=dtype)
         keys[1] = 2 * keys[0] + 0.3 * keys[1]  # longer, and nearly the same direction
         for wanted in (0, count - 1):
             cases.append(
@@ -49,28 +50,29 @@ def _fetch(call: Callable, keys: Tensor, wanted: int) -> Look:
         return Look({"query": query})
     weights = (keys @ query.to(keys.dtype) / keys.shape[-1] ** 0.5).softmax(0)
     reached = bool(weights[wanted] > 0.99)
-    return Look({"at least 0.99 of the weight on it": reached}, {"weights": weights})
+    if weights.argmax() != wanted:
+        seen = "another key has more weight"
+    else:
+        seen = "it has the most weight" + ("" if reached else ", but less than 0.99")
+    return Look({"at least 0.99 of the weight on it": reached}, {"weights": seen})
 
 
 @mistake(
-    "the key itself",
-    "The query is the wanted key; a longer key in the same direction answers louder.",
-    "A score is a dot product: it grows with the length of the key.",
-)
-def _itself(keys: Tensor, wanted: int) -> Tensor:
-    return keys[wanted].clone()
-
-
-@mistake(
-    "the key, made longer",
+    "along the wanted key",
     "The query points along the wanted key; a longer key in nearly the same direction "
-    "still answers louder.",
+    "answers louder.",
     "Which direction makes the other keys' scores small, not only this one large?",
-    lambda keys, wanted: 10 * keys[wanted],
-    lambda keys, wanted: 1000 * keys[wanted],
+    *(
+        lambda keys, wanted, longer=longer: longer * keys[wanted]
+        for longer in (2, 5, 10, 20, 50, 100, 1000)
+    ),
+    *(
+        lambda keys, wanted, longer=longer: longer * keys[wanted] / keys[wanted].norm()
+        for longer in (1, 10, 50, 100)
+    ),
 )
-def _louder(keys: Tensor, wanted: int) -> Tensor:
-    return 100 * keys[wanted]
+def _along(keys: Tensor, wanted: int) -> Tensor:
+    return keys[wanted].clone()
 
 
 @mistake(
@@ -82,6 +84,16 @@ def _louder(keys: Tensor, wanted: int) -> Tensor:
 )
 def _blunt(keys: Tensor, wanted: int) -> Tensor:
     return torch.linalg.pinv(keys)[:, wanted]
+
+
+@mistake(
+    "one feature of the query",
+    "The query is 1 at one feature and 0 elsewhere: features are not keys.",
+    "A score sums over all features. Which query makes one score large?",
+    lambda keys, wanted: 100 * torch.eye(keys.shape[-1], dtype=keys.dtype)[wanted],
+)
+def _one_feature(keys: Tensor, wanted: int) -> Tensor:
+    return torch.eye(keys.shape[-1], dtype=keys.dtype)[wanted]
 
 
 @mistake(
@@ -104,7 +116,7 @@ EXERCISES = (
         answers=(Answer("query_for", query_for, {"query": "d_head"}),),
         cases=_fetch_cases,
         proves="99 % of the weight on the wanted key, in three soft dictionaries",
-        misconceptions=(_itself, _louder, _blunt, _one_hot),
+        misconceptions=(_along, _blunt, _one_feature, _one_hot),
     ),
     Exercise(
         "2.8",

@@ -106,6 +106,17 @@ def _module(**steps: Any) -> type:
     )
 
 
+def _masking(shape: Callable) -> type:
+    """Self-attention that calls the course's function with a mask of that shape."""
+
+    class Wrong(SelfAttention):
+        def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Any:
+            laid = None if mask is None else shape(mask.bool())
+            return attention(query, key, value, laid, need_weights=True)
+
+    return Wrong
+
+
 def _projecting(project: Callable) -> type:
     return type("_Wrong", (_Step,), {"project": project})
 
@@ -121,6 +132,7 @@ MODULE_MISTAKES = (
                 shape=lambda mask: mask[:, :, None],
                 use=lambda scores, mask: scores.masked_fill(~mask, float("-inf")),
             ),
+            _masking(lambda mask: mask[:, :, None]),
         ),
     ),
     Misconception(
@@ -134,12 +146,13 @@ MODULE_MISTAKES = (
                 shape=lambda mask: mask,
                 use=lambda scores, mask: scores.masked_fill(mask == 0, float("-inf")),
             ),
+            _masking(lambda mask: mask),
         ),
     ),
     Misconception(
         "mask ignored",
         "The mask changed nothing: padded keys get weight.",
-        "Does `forward` ever use `mask`?",
+        "Does what you do with `mask` reach the softmax?",
         (_module(use=lambda scores, mask: scores),),
     ),
     Misconception(
@@ -149,11 +162,12 @@ MODULE_MISTAKES = (
         (
             _module(use=lambda scores, mask: scores.masked_fill(mask, float("-inf"))),
             _module(use=lambda scores, mask: scores.masked_fill(mask, -1e9)),
+            _masking(lambda mask: ~mask[:, None, :]),
         ),
     ),
     Misconception(
         "blocked scores set to 0",
-        "Scores of padded keys were set to 0, and exp(0) is 1, not 0.",
+        "Scores of padded keys became 0, or nearly 0, and exp(0) is 1.",
         "Which score becomes 0 under the exponential?",
         (_module(use=lambda scores, mask: scores * mask),),
     ),

@@ -112,6 +112,23 @@ def _untransposed(query: Tensor, key: Tensor, value: Tensor, mask: Any = None) -
     return weights @ value, weights
 
 
+TURNS = (
+    lambda key: key.T,
+    lambda key: key.transpose(0, 1),
+    lambda key: key.transpose(1, 2),
+)
+
+
+def _turned(
+    query: Tensor, key: Tensor, value: Tensor, mask: Any = None, *, turn: Callable
+) -> Any:
+    scores = query @ turn(key) / query.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    weights = scores.softmax(-1)
+    return weights @ value, weights
+
+
 def _attend_with(**step: Any) -> partial:
     return partial(attend_step, **step)
 
@@ -173,6 +190,12 @@ ATTENTION_MISTAKES = (
         (_attend_with(normalise=lambda scores: scores.softmax(1)),),
     ),
     Misconception(
+        "softmax over axis 0",
+        "The softmax ran over axis 0, which is the batch where there is one.",
+        "Each query shares out its attention among the keys. Which axis is that?",
+        (_attend_with(normalise=lambda scores: scores.softmax(0)),),
+    ),
+    Misconception(
         "softmax over everything",
         "All weights of the tensor together sum to 1.",
         "Each query has its own sum of 1.",
@@ -218,7 +241,7 @@ ATTENTION_MISTAKES = (
     Misconception(
         "mask ignored",
         "The mask changed nothing: blocked keys get weight.",
-        "Does your code ever use `mask`?",
+        "Does what you do with `mask` reach the softmax?",
         (_attend_with(block=lambda scores, mask: scores),),
     ),
     Misconception(
@@ -229,7 +252,7 @@ ATTENTION_MISTAKES = (
     ),
     Misconception(
         "blocked scores set to 0",
-        "Blocked scores were set to 0, and exp(0) is 1, not 0.",
+        "Blocked scores became 0, or nearly 0, and exp(0) is 1.",
         "Which score becomes 0 under the exponential?",
         (
             _attend_with(block=lambda scores, mask: scores.masked_fill(~mask, 0.0)),
@@ -241,6 +264,12 @@ ATTENTION_MISTAKES = (
         "Query and key were multiplied without turning the key's last two axes.",
         "(query, d_head) @ (key, d_head) does not fit: which axis is summed over?",
         (_untransposed,),
+    ),
+    Misconception(
+        "transpose counted from the front",
+        "The axes to swap were counted from the front, where a batch may stand.",
+        "Count axes from the end: which two of the key's axes change places?",
+        tuple(partial(_turned, turn=turn) for turn in TURNS),
     ),
     Misconception(
         "key and value swapped",

@@ -14,10 +14,10 @@ from helpers.checks.exercise import (
     Answer,
     Case,
     Exercise,
+    Look,
     Misconception,
     Property,
     mistake,
-    value_cases,
 )
 
 # --- 2.1 ---
@@ -112,6 +112,12 @@ SOFTMAX_MISTAKES = (
         ),
     ),
     Misconception(
+        "maximum with its places",
+        "`x.max(dim)` returns two things, the maxima and their places.",
+        "Which of the two do you want to subtract?",
+        (lambda x, dim: x - x.max(dim), lambda x, dim: x - x.max(dim, keepdim=True)),
+    ),
+    Misconception(
         "logarithm returned",
         "The results are logarithms of probabilities.",
         "What is the last operation of your function?",
@@ -150,11 +156,17 @@ def _jacobian_cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
     example = torch.tensor([1.0, 20.0, 3.0, 4.0], dtype=torch.float64)
     return [
-        Case("z = [1, 20, 3, 4]", (example,), inputs=("z",)),
+        Case("one large number", (example,), inputs=("z",)),
         Case("three numbers", (normal(draw, 3),), inputs=("z",)),
         Case("seven numbers", (normal(draw, 7),), inputs=("z",)),
         Case("float32", (normal(draw, 5, dtype=torch.float32),), inputs=("z",)),
     ]
+
+
+def _places(given: Any) -> Look:
+    """The entries in any order, in any kind of collection."""
+    several = isinstance(given, tuple | list | set | Tensor)
+    return Look({"value": tuple(sorted(map(float, given))) if several else given})
 
 
 def _gradient_rows(case: Case, outputs: Mapping[str, Any]) -> str | None:
@@ -167,6 +179,7 @@ def _gradient_rows(case: Case, outputs: Mapping[str, Any]) -> str | None:
     "only the diagonal",
     "Only the diagonal is filled: each output seems to depend on its own input alone.",
     "If one number grows, what happens to the shares of the others?",
+    lambda z: z.softmax(-1) * (1 - z.softmax(-1)),
 )
 def _only_diagonal(z: Tensor) -> Tensor:
     share = z.softmax(-1)
@@ -186,7 +199,7 @@ def _plus(z: Tensor) -> Tensor:
 
 @mistake(
     "diagonal without the minus",
-    "The diagonal holds S_i; the term -S_i S_i is missing there.",
+    "The diagonal holds p_i; the term -p_i p_i is missing there.",
     "Write out the case i = j: what does the product rule leave?",
 )
 def _full_diagonal(z: Tensor) -> Tensor:
@@ -197,7 +210,7 @@ def _full_diagonal(z: Tensor) -> Tensor:
 
 @mistake(
     "diagonal missing",
-    "Everything is -S_i S_j, on the diagonal as well.",
+    "Everything is -p_i p_j, on the diagonal as well.",
     "Write out the case i = j: the numerator depends on z_i too.",
 )
 def _no_diagonal(z: Tensor) -> Tensor:
@@ -206,9 +219,19 @@ def _no_diagonal(z: Tensor) -> Tensor:
 
 
 @mistake(
+    "a product that is one number",
+    "The product of two vectors with `@` is one number, not a table of all products.",
+    "Which operation gives every product p_i p_j a place of its own?",
+)
+def _dot(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    return share.diag() - share @ share
+
+
+@mistake(
     "z used in place of its softmax",
     "The formula was filled with the numbers z, not with their softmax.",
-    "S in the formula is a softmax. Where do you compute it?",
+    "p in the formula is a softmax. Where do you compute it?",
 )
 def _raw(z: Tensor) -> Tensor:
     return z.diag() - torch.outer(z, z)
@@ -249,30 +272,43 @@ EXERCISES = (
             _plus,
             _full_diagonal,
             _no_diagonal,
+            _dot,
             _raw,
         ),
     ),
     Exercise(
         "2.3b",
-        "Two printed gradients, one impossible",
+        "A printed gradient that cannot be",
         "value",
         difficulty=2,
         minutes=4,
         points=1,
         answers=(Answer("impossible_entries", (1, 3)),),
-        cases=lambda seed: value_cases(),
+        cases=lambda seed: [Case("your value", look=_places)],
         proves="a product of two shares is at most 1/4",
         misconceptions=(
             Misconception(
                 "all negative entries",
                 "All negative entries were named; a softmax gradient does have some.",
-                "How large can S_i S_j be at most, when S_i + S_j is at most 1?",
+                "How large can p_i p_j be at most, when p_i + p_j is at most 1?",
                 ((1, 2, 3),),
+            ),
+            Misconception(
+                "values instead of places",
+                "The entries themselves were given, not where they stand.",
+                "Count the places from 0.",
+                ((-2.7149, -3.0553),),
+            ),
+            Misconception(
+                "counted from 1",
+                "These are the right entries, if the first one had the number 1.",
+                "Python counts from 0.",
+                ((2, 4),),
             ),
             Misconception(
                 "the smallest entry",
                 "The entry of 1e-07 was named; tiny gradients are possible.",
-                "Look for a bound from above: how large can S_i S_j be?",
+                "Look for a bound from above: how large can p_i p_j be?",
                 ((2,),),
             ),
         ),

@@ -490,7 +490,7 @@ MISTAKES = (
     Misconception(
         "norms in another order",
         "Each sublayer has a norm of its own, but not the one that the stub says.",
-        "norm1 belongs to the first sublayer, norm2 to the second, norm3 to the third.",
+        "The norms are numbered like the sublayers, from bottom to top.",
         (
             _order(ALL[0], ("consult", "norm3"), ("think", "norm2")),
             _order(("recall", "norm2"), ("consult", "norm1"), ALL[2]),

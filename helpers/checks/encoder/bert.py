@@ -218,9 +218,8 @@ def tiny_bert(draw: torch.Generator, layers: int = 2, heads: int = 3) -> nn.Modu
         max_position_embeddings=9,
         layer_norm_eps=1e-12,
     )
-    state = torch.get_rng_state()
-    model = BertModel(config, add_pooling_layer=False).double().eval()
-    torch.set_rng_state(state)
+    with torch.random.fork_rng(devices=[]):  # the student's random numbers stay
+        model = BertModel(config, add_pooling_layer=False).double().eval()
     with torch.no_grad():
         for value in model.parameters():
             value.copy_(0.5 * normal(draw, *value.shape))
@@ -229,7 +228,8 @@ def tiny_bert(draw: torch.Generator, layers: int = 2, heads: int = 3) -> nn.Modu
 
 def _empty(bert: nn.Module) -> nn.Module:
     """An encoder of BERT's shape with random weights of its own."""
-    encoder = shaped(bert.config).double()
+    with torch.random.fork_rng(devices=[]):  # the student's random numbers stay
+        encoder = shaped(bert.config).double()
     draw = torch.Generator().manual_seed(9)
     with torch.no_grad():
         for value in encoder.parameters():

@@ -54,10 +54,11 @@ def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
     def case(name: str, count: int, norm_first: bool, size: tuple) -> Case:
-        layers = nn.ModuleList(
-            EncoderLayer(size[-1], 2, 7, 0.0, norm_first=norm_first)
-            for _ in range(count)
-        ).double()
+        with torch.random.fork_rng(devices=[]):  # the student's random numbers stay
+            layers = nn.ModuleList(
+                EncoderLayer(size[-1], 2, 7, 0.0, norm_first=norm_first)
+                for _ in range(count)
+            ).double()
         with torch.no_grad():
             for value in layers.parameters():
                 value.copy_(0.5 * normal(draw, *value.shape))

@@ -79,6 +79,18 @@ def _numbers(length: int) -> Tensor:
 
 
 @mistake(
+    "numbers that mark the future",
+    "A 1 marks the future, and it is a number: the habit of code that adds the mask, "
+    "times something very negative, to the scores.",
+    "The docstring promises a boolean, and True for what may be looked at.",
+    lambda length: torch.ones(length, length).triu(1).long(),
+    lambda length: torch.ones(length, length).triu(1).int(),
+)
+def _marked(length: int) -> Tensor:
+    return torch.ones(length, length).triu(1)
+
+
+@mistake(
     "ready to be added",
     "The mask holds 0 and very negative numbers, ready to be added to scores.",
     "The docstring promises a boolean: True = may attend.",
@@ -134,6 +146,7 @@ EXERCISES = (
             _by_one,
             _upper,
             _numbers,
+            _marked,
             _added,
             _open,
             _alone,

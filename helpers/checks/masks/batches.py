@@ -91,6 +91,15 @@ def _filler(pairs: Pairs) -> tuple[Tensor, Tensor]:
 
 
 @mistake(
+    "places before the batch",
+    "The tables are (place, batch); the batch should come first.",
+    "Which axis holds the pairs? `pad_sequence` has an argument for that.",
+)
+def _places_first(pairs: Pairs) -> tuple[Tensor, Tensor]:
+    return tuple(table.T for table in collate(pairs))
+
+
+@mistake(
     "cut to the shortest",
     "Longer sentences were cut; their ends are lost.",
     "Which sentence decides how wide the table is?",
@@ -218,6 +227,7 @@ EXERCISES = (
             _left,
             _filler,
             _cut,
+            _places_first,
             _one_width,
             _swapped,
             _floats,

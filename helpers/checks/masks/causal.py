@@ -127,9 +127,10 @@ MISTAKES = (
         ),
     ),
     Misconception(
-        "only the last token exchanged",
-        "Only the last token was exchanged: a leak between earlier ones goes unseen.",
-        "Where else may a leak be?",
+        "token 3 never exchanged",
+        "A leak from token 3 into row 2 goes unseen: only the last token is exchanged, "
+        "or the sentence is too short.",
+        "Where else may a leak be? Exchange every token of a longer sentence in turn.",
         (partial(_probe, places=(LENGTH - 1,)),),
     ),
     Misconception(

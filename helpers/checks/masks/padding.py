@@ -102,6 +102,18 @@ def _numbers(ids: Tensor) -> Tensor:
 
 
 @mistake(
+    "numbers that mark the padding",
+    "A 1 marks the padding, and it is a number: the habit of code that adds the mask, "
+    "times something very negative, to the scores.",
+    "The docstring promises a boolean, and True for what may be looked at.",
+    lambda ids: (ids == 0).long()[:, None, None, :],
+    lambda ids: (ids == 0).int()[:, None, None, :],
+)
+def _marked(ids: Tensor) -> Tensor:
+    return (ids == 0).float()[:, None, None, :]
+
+
+@mistake(
     "ready to be added",
     "The mask holds 0 and very negative numbers, ready to be added to scores.",
     "The docstring promises a boolean: True = may attend.",
@@ -152,6 +164,7 @@ EXERCISES = (
             _other_id,
             _flat,
             _numbers,
+            _marked,
             _added,
             _copied,
             _shared,

@@ -101,9 +101,8 @@ def _two_steps(
 
 def _number(loss: Any) -> Any:
     """A loss is as good in a tensor as it is bare."""
-    if isinstance(loss, Tensor) and loss.numel() == 1 and loss.is_floating_point():
-        return loss.detach().reshape(()).double()
-    return torch.tensor(loss, dtype=torch.float64) if type(loss) is float else loss
+    number = isinstance(loss, Tensor) and loss.numel() == 1
+    return loss.item() if number and loss.is_floating_point() else loss
 
 
 def _cases(seed: int) -> list[Case]:
@@ -215,6 +214,24 @@ MISTAKES = (
                 logits.mT, labels, label_smoothing=SMOOTHING
             )
         },
+    ),
+    _wrong(
+        "plain cross-entropy",
+        "The loss counts padding as labels, and the labels are not smoothed.",
+        "The task names two refinements of the loss. Which arguments stand for them?",
+        {"loss_of": lambda logits, labels: F.cross_entropy(logits.mT, labels)},
+    ),
+    _wrong(
+        "vocabulary on the last axis",
+        "The logits went into the loss as (batch, place, word); it wants the words on "
+        "axis 1.",
+        "Read the error: which two sizes does the loss compare?",
+        {
+            "loss_of": lambda logits, labels: F.cross_entropy(
+                logits, labels, ignore_index=0, label_smoothing=SMOOTHING
+            )
+        },
+        {"loss_of": lambda logits, labels: F.cross_entropy(logits, labels)},
     ),
     _wrong(
         "smoothing over padding",

@@ -141,6 +141,18 @@ def _flat(ids: Tensor) -> Tensor:
     return target_mask(ids)[:, 0]
 
 
+@mistake(
+    "axes of the padding missing",
+    "The row of real tokens, (batch, key), met the triangle, (query, key), without "
+    "axes in between: the batch came to lie on the queries.",
+    "Shapes are lined up from the right. Which axes lie between batch and key?",
+    lambda ids: (ids != 0) & _ahead(ids),
+    lambda ids: torch.logical_and(ids != 0, _ahead(ids)),
+)
+def _bare(ids: Tensor) -> Tensor:
+    return _ahead(ids) & (ids != 0)
+
+
 EXERCISES = (
     Exercise(
         "6.3",
@@ -164,6 +176,7 @@ EXERCISES = (
             _numbers,
             _added,
             _flat,
+            _bare,
         ),
     ),
 )
