@@ -182,7 +182,7 @@ def cell_of(path, name):
 def test_what_was_built_is_up_to_date(built):
     assert built.run("--check") == (
         0,
-        "1 lessons: notebooks and solutions are up to date.\n",
+        "Up to date: 07_tiny.\n",
     )
 
 

@@ -532,7 +532,7 @@ def test_a_runaway_answer_is_stopped_and_torch_works_afterwards(loop):
 def test_the_limit_is_for_all_cases_together():
     source = "import time\ndef double(x):\n    time.sleep(0.2)\n    return 2 * x"
     report = judge("99.1", typed(source, "double"), limit=0.3)
-    assert report.outcome == "raised" and "1 of 2 cases are right" in str(report)
+    assert report.outcome == "raised" and "Right in 1 of 2 cases" in str(report)
 
 
 def test_except_exception_does_not_swallow_the_alarm():
@@ -650,6 +650,15 @@ def test_a_borrowed_answer_fails_while_grading(exercise, answer, monkeypatch):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     with pytest.raises(CheckFailed, match="borrowed, not counted"):
         check(exercise, answer)
+
+
+def test_an_own_answer_beside_a_borrowed_one_is_judged():
+    lent, right = softmax, typed("def back(x):\n    return x.log()", "back")
+    report = judge("99.2", lent, torch.log10)
+    assert (report.outcome, report.misconception) == ("wrong", "base 10")
+    assert not report.borrowed
+    report = judge("99.2", lent, right)
+    assert report.borrowed and report.outcome == "not attempted"
 
 
 def test_borrow_lends_the_reference(capsys):

@@ -225,10 +225,19 @@ def step_by_step(model, source, real, start, end, most):
     return ids
 
 
+def talkative(draw):
+    """A random model that writes many different words."""
+    model = shaken(Transformer(replace(CONFIG, norm_first=True)), draw)
+    with torch.no_grad():
+        model.decoder.embedding.table.weight.mul_(5)
+        model.final_layer.bias.zero_()
+    return model
+
+
 def test_greedy_decoding_is_that_of_each_sequence_alone(draw):
-    ends = set()
+    lengths, most_words = set(), 0
     for _ in range(8):
-        model = shaken(Transformer(CONFIG), draw)
+        model = talkative(draw)
         source = torch.randint(1, V_SOURCE, (3, S), generator=draw)
         real = padded(S, 4, 2, length=S)
         free = greedy_decode(model, source, real[:, None, None], 18, -1, 9)
@@ -242,11 +251,16 @@ def test_greedy_decoding_is_that_of_each_sequence_alone(draw):
         assert got.shape == (3, longest) and got.dtype == torch.long
         for row, expected in zip(got.tolist(), alone, strict=True):
             assert row == expected + [0] * (longest - len(expected))
-        ends |= {len(one) for one in alone}
-    assert {10} < ends  # some end early, some never
+        lengths |= {len(one) for one in alone}
+        most_words = max(most_words, *(len(set(one)) for one in alone))
+    assert {10} < lengths  # some end early, some never
+    assert most_words > 5
 
 
-def test_greedy_decoding_needs_no_gradient(draw):
+def test_greedy_decoding_keeps_no_graph(draw):
     model = shaken(Transformer(CONFIG), draw)
+    seen = []
+    model.decoder.register_forward_hook(lambda *args: seen.append(args[2]))
     source = torch.randint(1, V_SOURCE, (1, S), generator=draw)
-    assert not greedy_decode(model, source, None, 18, 1, 3).requires_grad
+    greedy_decode(model, source, None, 18, -1, 3)
+    assert len(seen) == 3 and not any(output.requires_grad for output in seen)

@@ -34,7 +34,7 @@ IN_PLACE = Misconception(
     "input changed in place",
     "The results are right, but an input was changed on the way to them; it belongs to "
     "the caller, who may need it again.",
-    "Look for `+=`, `/=` and names ending in `_` that touch an argument.",
+    "Look for `+=`, `/=` and names ending in `_` that touch it: work on a copy.",
     (),
 )
 LIMIT = 10.0  # seconds until an answer is stopped

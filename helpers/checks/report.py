@@ -252,7 +252,7 @@ def _differs(name: str, got: Any, want: Any, axes: str, within: float) -> str:
     if name.startswith("part "):
         return _part(name.removeprefix("part "), str(got), str(want))
     if name == "inputs":
-        return f"The answer {got} in place: it belongs to the caller. Work on a copy."
+        return f"The answer {got} in place."
     if not isinstance(want, Tensor) or not isinstance(got, Tensor):
         hint = " Is there a `return`?" if got is None else ""
         if isinstance(want, bool) and isinstance(got, Tensor):

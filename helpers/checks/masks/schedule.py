@@ -53,7 +53,7 @@ def _rising(step: int, d_model: int, warmup: int) -> float:
 
 @mistake(
     "width left out",
-    "d_model has no influence: wide models learn as fast as narrow ones.",
+    "The width has no influence: wide models learn as fast as narrow ones.",
     "What stands in front of the bracket in the formula?",
 )
 def _any_width(step: int, d_model: int, warmup: int) -> float:
