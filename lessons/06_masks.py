@@ -4,7 +4,7 @@
 # **How does a model learn to write without ever seeing the answer?**
 #
 # You need: lessons 02 to 05. Time: about 115 minutes, of which 85 are the core path
-# (★). The training at the end takes one to three minutes on a laptop's CPU.
+# (★). The training at the end takes a minute or two on a laptop's CPU.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can
@@ -984,7 +984,9 @@ show_figure(
 # - Build batches, shift targets, and train a Transformer with the paper's recipe.
 # - Measure what counts: held-out examples, written out in full.
 #
-# Next, lesson 07: what the Transformer had to beat.
+# Next, lesson 07: what the Transformer had to beat. What else can be built from these
+# parts: BERT from your encoder (lesson 09), GPT from your decoder (10), and another
+# kind of attention (08).
 
 # %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),

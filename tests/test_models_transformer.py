@@ -226,11 +226,14 @@ def step_by_step(model, source, real, start, end, most):
 
 
 def talkative(draw):
-    """A random model that writes many different words."""
+    """A random model that writes many words, and others for each source."""
     model = shaken(Transformer(replace(CONFIG, norm_first=True)), draw)
     with torch.no_grad():
-        model.decoder.embedding.table.weight.mul_(5)
-        model.final_layer.bias.zero_()
+        for name, value in model.named_parameters():
+            if name.endswith("bias"):
+                value.zero_()  # a bias says the same at every place
+        for stack in (model.encoder, model.decoder):
+            stack.embedding.table.weight.mul_(3)
     return model
 
 
@@ -241,19 +244,20 @@ def test_greedy_decoding_is_that_of_each_sequence_alone(draw):
         source = torch.randint(1, V_SOURCE, (3, S), generator=draw)
         real = padded(S, 4, 2, length=S)
         free = greedy_decode(model, source, real[:, None, None], 18, -1, 9)
-        end = int(free[0, 3])  # something that the model does write
-        got = greedy_decode(model, source, real[:, None, None], 18, end, 9)
-        alone = [
-            step_by_step(model, one, some[None, None], 18, end, 9)
-            for one, some in zip(source, real, strict=True)
-        ]
-        longest = max(map(len, alone))
-        assert got.shape == (3, longest) and got.dtype == torch.long
-        for row, expected in zip(got.tolist(), alone, strict=True):
-            assert row == expected + [0] * (longest - len(expected))
-        lengths |= {len(one) for one in alone}
-        most_words = max(most_words, *(len(set(one)) for one in alone))
-    assert {10} < lengths  # some end early, some never
+        for end in {*free[:, 2:].flatten().tolist()}:  # all that they do write
+            got = greedy_decode(model, source, real[:, None, None], 18, end, 9)
+            alone = [
+                step_by_step(model, one, some[None, None], 18, end, 9)
+                for one, some in zip(source, real, strict=True)
+            ]
+            longest = max(map(len, alone))
+            assert got.shape == (3, longest) and got.dtype == torch.long
+            for row, expected in zip(got.tolist(), alone, strict=True):
+                assert row == expected + [0] * (longest - len(expected))
+            lengths.add(tuple(sorted(map(len, alone))))
+            most_words = max(most_words, *(len(set(one)) for one in alone))
+    assert any(one[-1] < 10 and len(set(one)) > 1 for one in lengths)  # all end, apart
+    assert any(one[0] < 10 == one[-1] for one in lengths)  # some end, others never
     assert most_words > 5
 
 

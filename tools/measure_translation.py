@@ -5,9 +5,11 @@ to the lesson as it is. One seed takes about a minute on one core.
 """
 
 import argparse
+import io
 import re
 import sys
 import time
+from contextlib import redirect_stdout
 
 import torch
 
@@ -31,8 +33,9 @@ def cells(seed: int) -> list[str]:
 def measure(seed: int) -> float:
     """Train with this seed; returns the exact match on the held-out numbers."""
     namespace: dict = {"__name__": "__main__"}
-    for source in cells(seed):
-        exec(compile(source, str(LESSON), "exec"), namespace)
+    with redirect_stdout(io.StringIO()):
+        for source in cells(seed):
+            exec(compile(source, str(LESSON), "exec"), namespace)
     return namespace["score"]
 
 
