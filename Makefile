@@ -35,7 +35,7 @@ setup: $(STAMP)  ## create .venv and install what the course needs
 test: lint check unit solutions students  ## run everything that CI runs
 
 quick: lint check  ## lint, check and fast unit tests; LESSON=02 for one lesson
-	COURSE_LESSON=$(LESSON) $(UNIT) -m "not notebooks and not slow"
+	COURSE_QUICK=1 COURSE_LESSON=$(LESSON) $(UNIT) -m "not notebooks and not slow"
 
 lint: setup  ## check style and layout of the code
 	$(PY) -m ruff check .

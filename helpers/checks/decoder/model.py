@@ -464,7 +464,7 @@ EXERCISES = (
         "How many parameters?",
         "function",
         difficulty=2,
-        minutes=12,
+        minutes=10,
         points=2,
         answers=(Answer("count_parameters", count_parameters, {"parameters": ""}),),
         cases=_count_cases,
