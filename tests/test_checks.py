@@ -129,6 +129,7 @@ def test_a_misconception_is_rejected_and_named(exercise, misconception):
             assert misconception.where in str(trial.report)
 
 
+@pytest.mark.slow
 @each_misconception
 def test_a_misconception_is_far_from_right(exercise, misconception):
     answer = exercise.answers[misconception.of]
@@ -143,6 +144,7 @@ def test_a_misconception_is_far_from_right(exercise, misconception):
         assert max(apart) >= margin, f"spelling {number + 1}: {apart}"
 
 
+@pytest.mark.slow
 @each(CHECKABLE)
 def test_no_two_misconceptions_are_one(exercise):
     names = [known.name for known in exercise.misconceptions]
@@ -330,6 +332,7 @@ def cast(result, dtype):
     return result.to(dtype) if isinstance(result, torch.Tensor) else result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bool", "int64", "float16", "complex128"])
 @each(CODED)
 def test_the_right_result_in_another_dtype_ends_in_an_outcome(exercise, dtype):
