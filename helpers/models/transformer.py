@@ -5,29 +5,17 @@ No mask that hides the future has a default here: who calls a decoder has to say
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from helpers.models.encoder import Encoder
 from helpers.models.layers import FeedForward, add_and_norm
+
+# Who decodes needs them beside the model.
+from helpers.models.masks import look_ahead_mask as look_ahead_mask
+from helpers.models.masks import padding_mask as padding_mask
+from helpers.models.masks import target_mask as target_mask
 from helpers.models.multi_head import MultiHeadAttention
 from helpers.models.positions import PositionalEncoding, TokenEmbedding
-
-
-def look_ahead_mask(length: int, device: torch.device | None = None) -> Tensor:
-    """(T, T), True where the key stands at the query or before it: no future."""
-    place = torch.arange(length, device=device)
-    return place[None, :] <= place[:, None]
-
-
-def padding_mask(ids: Tensor, padding_id: int = 0) -> Tensor:
-    """(B, S) token ids -> (B, H=1, T=1, S), True where the key is a real token."""
-    return (ids != padding_id)[:, None, None, :]
-
-
-def target_mask(ids: Tensor, padding_id: int = 0) -> Tensor:
-    """(B, T) target ids -> (B, H=1, T, T): neither the future nor padding."""
-    return look_ahead_mask(ids.shape[1], ids.device) & padding_mask(ids, padding_id)
 
 
 class DecoderLayer(nn.Module):
