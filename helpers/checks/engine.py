@@ -29,6 +29,11 @@ LESSONS = {
     4: "encoder",
     5: "decoder",
     6: "masks",
+    7: "recurrent",
+    8: "seq2seq",
+    9: "bert",
+    10: "gpt",
+    11: "generation",
 }
 IN_PLACE = Misconception(
     "input changed in place",
