@@ -11,10 +11,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from lesson_cells import run_cell
 
 from helpers.checks.exercise import Answer, Exercise
 from tools import build, notebooks, stubs
+from tools.lesson_cells import run_cell
 from tools.notebooks import lesson_paths, read, solution, student
 
 ROOT = Path(__file__).resolve().parent.parent

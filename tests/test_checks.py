@@ -14,14 +14,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from lesson_cells import solutions, stubs
 from torch import nn
 from variants import variants
+from worlds import world
 
 from helpers.checks import CheckFailed, check, exercises, judge
 from helpers.checks.engine import examine
 from helpers.checks.observe import agree, cases_of, distance, run_case
 from tools.kill_matrix import answers_with, tried
+from tools.lesson_cells import solutions, stubs
 
 QUICK = "COURSE_QUICK" in os.environ  # one seed and one spelling: `make quick`
 SEEDS = range(1 if QUICK else 3)
@@ -371,22 +372,6 @@ def vandal(*_, **__):
     sys.setrecursionlimit(sys.getrecursionlimit() + 77)
     print("I was here")
     raise ValueError("done")
-
-
-def world():
-    return [
-        random.getstate(),
-        [str(part) for part in np.random.get_state()],
-        torch.get_rng_state().tolist(),
-        torch.get_default_dtype(),
-        torch.is_grad_enabled(),
-        torch.get_num_threads(),
-        torch.get_default_device(),
-        list(warnings.filters),
-        sys.getrecursionlimit(),
-        sys.stdout,
-        sys.stderr,
-    ]
 
 
 @each(CODED)

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from lesson_cells import typed
 from torch import nn
 
 import helpers.checks.engine as engine
@@ -27,6 +26,7 @@ from helpers.checks.exercise import (
     value_cases,
 )
 from helpers.checks.observe import agree, difference, distance, run_case, time_limit
+from tools.lesson_cells import typed
 
 # --- the made-up lesson 99 ------------------------------------------------------------
 
@@ -527,6 +527,25 @@ def test_a_runaway_answer_is_stopped_and_torch_works_afterwards(loop):
     assert signal.getsignal(signal.SIGALRM) == handler
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert torch.equal(torch.eye(3) @ torch.ones(3), torch.ones(3))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_alarm_that_rings_while_garbage_is_collected_rings_again():
+    class Slow:
+        def __del__(self):
+            end = time.monotonic() + 0.4
+            while time.monotonic() < end:  # the first alarm is dropped in here
+                pass
+
+    def loops(x):
+        Slow()
+        while True:
+            pass
+
+    start = time.monotonic()
+    report = judge("99.1", loops, limit=0.2)
+    assert report.outcome == "raised" and "has been stopped" in str(report)
+    assert time.monotonic() - start < 9
 
 
 def test_the_limit_is_for_all_cases_together():

@@ -95,22 +95,26 @@ def untouched_world() -> Iterator[_Printed]:
 def time_limit(seconds: float) -> Iterator[None]:
     """Raise `TimeUp` in the body after so many seconds.
 
-    One shot, and only where there is a SIGALRM and this is the main thread. It can't
-    stop one long call into C, nor a bare `except:` inside a loop.
+    Only where there is a SIGALRM and this is the main thread. It can't stop one long
+    call into C, nor a bare `except:` inside a loop. The alarm comes again every second:
+    Python drops an exception that is raised while it collects garbage.
     """
     main = threading.current_thread() is threading.main_thread()
     if not (hasattr(signal, "SIGALRM") and main):
         yield
         return
+    armed = True
 
     def stop(*_: object) -> None:
-        raise TimeUp
+        if armed:
+            raise TimeUp
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     try:
         yield
     finally:
+        armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
@@ -303,12 +307,23 @@ def _parts(module: Any, answer: Answer, case: Case) -> dict[str, Any]:
 
 
 def _adopt(module: nn.Module, donor: Any, parts: tuple[str, ...]) -> None:
-    """Give a module the donor's parts, where their weights have the same shape."""
+    """Give a module the donor's parts, where their weights have the same shape.
+
+    A part made of parts keeps its own settings, such as its number of heads: it takes
+    over the weights alone. Only where they are cut another way does it come whole.
+    """
     for part in parts:
         ours, theirs = getattr(module, part, None), getattr(donor, part, None)
         if not (isinstance(ours, nn.Module) and isinstance(theirs, nn.Module)):
             continue
-        if _fit(_weights(ours), _weights(theirs)):
+        mine, given = dict(ours.named_parameters()), dict(theirs.named_parameters())
+        if len(mine) > 2 and mine.keys() == given.keys():
+            if all(mine[name].shape == given[name].shape for name in mine):
+                ours.to(next(iter(given.values())))
+                with torch.no_grad():
+                    for name, value in ours.named_parameters():
+                        value.copy_(given[name])
+        elif _fit(_weights(ours), _weights(theirs)):
             setattr(module, part, copy.deepcopy(theirs))
 
 
