@@ -19,6 +19,7 @@ from helpers.checks.observe import (
     tolerance,
 )
 
+MOST = 5  # differences that are listed one by one
 RED, PLAIN = "\x1b[31m", "\x1b[0m"
 
 
@@ -200,7 +201,7 @@ def _wrong(
 ) -> list[str]:
     if exercise.kind == "value":
         return [_value(answer, run.judged["value"], right.judged["value"])]
-    lines = _inputs(case)
+    lines, apart = _inputs(case), []
     shapes_fit = True
     for name in right.judged:
         got, want = run.judged.get(name), right.judged[name]
@@ -212,10 +213,13 @@ def _wrong(
             lines.append(_returned(answer, got))
             return lines
         axes = answer.returns.get(name, "")
-        lines.append(_differs(name, got, want, axes, within))
+        apart.append(_differs(name, got, want, axes, within))
         if name.startswith("part "):
-            return lines
+            return [*lines, *apart]
         shapes_fit &= _kind(got) == _kind(want)
+    lines += apart[:MOST]
+    if len(apart) > MOST:
+        lines.append(f"And {len(apart) - MOST} more differ.")
     if shapes_fit:
         lines += _broken(exercise, case, run)
     clues = (clue for clue in run.clues.values() if isinstance(clue, str))

@@ -151,6 +151,7 @@ def _cases(seed: int) -> list[Case]:
             0.3,
         ),
         case("float32", (2, 7), 13, 9, 3, 5, 2, 7, 0.0, look=_single, tolerance=1e-5),
+        case("as long as it may be", (1, 7), 5, 6, 2, 4, 1, 7, 0.0),
         case("dropout 1.0, in eval mode", (2, 5), 13, 6, 3, 11, 2, 9, 1.0),
         case(
             "dropout 1.0, in training", (2, 5), 13, 6, 3, 11, 2, 9, 1.0, look=_training

@@ -1,0 +1,29 @@
+"""Every sentence of every check has been read: it is kept, and compared."""
+
+import difflib
+
+import pytest
+
+from helpers.checks.engine import LESSONS
+from tools.transcripts import path, transcript
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(n, marks=pytest.mark.lesson(str(n))) for n in LESSONS]
+)
+def test_a_check_says_what_it_said(number):
+    kept = path(number).read_text(encoding="utf-8")
+    said = transcript(number)
+    changes = difflib.unified_diff(
+        kept.splitlines(), said.splitlines(), lineterm="", n=1
+    )
+    assert said == kept, "\n".join(
+        ["Read it, then `python -m tools.transcripts`:", *changes]
+    )
+
+
+def test_every_lesson_has_every_outcome():
+    for number in LESSONS:
+        text = path(number).read_text(encoding="utf-8")
+        for outcome in ("not attempted", "raised", "wrong", "passed"):
+            assert f" {outcome}" in text, f"{path(number).name}: nothing {outcome}"
