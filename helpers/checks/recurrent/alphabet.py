@@ -1,0 +1,152 @@
+"""7.2: from characters to numbers and back."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
+
+CHARACTERS = "\n ',.?abcdeghilmnorstuvwy"  # sorted, but not all letters
+
+
+def encode(text: str, characters: str) -> Tensor:
+    """The course's own answer to the first half of 7.2."""
+    return torch.tensor([characters.index(one) for one in text])
+
+
+def decode(ids: Tensor, characters: str) -> str:
+    """The course's own answer to the second half of 7.2."""
+    return "".join(characters[number] for number in ids.tolist())
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def line(length: int, characters: str) -> str:
+        chosen = torch.randint(len(characters), (length,), generator=draw)
+        return characters[-1] + characters[0] + decode(chosen, characters)
+
+    cases = []
+    for name, characters in (
+        ("26 characters", CHARACTERS),
+        ("a vocabulary in an order of its own", "zebra !stop"),
+    ):
+        text = line(17, characters)
+        cases += [
+            Case(name, (text, characters), inputs=("text", "characters")),
+            Case(
+                name,
+                (encode(text, characters), characters),
+                inputs=("ids", "characters"),
+                of=1,
+            ),
+        ]
+    return cases
+
+
+@mistake(
+    "counted from 1",
+    "The first character got the id 1.",
+    "A character's id is its place in the vocabulary, and Python counts from 0.",
+)
+def _from_one(text: str, characters: str) -> Tensor:
+    return encode(text, characters) + 1
+
+
+@mistake(
+    "code points",
+    "The ids are the computer's own numbers for the characters, up to a million.",
+    "How many rows would the first weight matrix need? Look into `characters` instead.",
+)
+def _code_points(text: str, characters: str) -> Tensor:
+    return torch.tensor([ord(one) for one in text])
+
+
+@mistake(
+    "a vocabulary of the text's own",
+    "The ids were counted in the characters of this text: another text would get "
+    "others for the same letters.",
+    "Which of the two arguments holds the vocabulary?",
+    lambda text, characters: encode(text, "".join(dict.fromkeys(text))),
+)
+def _own_vocabulary(text: str, characters: str) -> Tensor:
+    return encode(text, "".join(sorted(set(text))))
+
+
+@mistake(
+    "numbers with a point",
+    "The ids are floating point; as an index they are refused.",
+    "Which dtype has a tensor made from a list of whole numbers?",
+)
+def _floats(text: str, characters: str) -> Tensor:
+    return encode(text, characters).float()
+
+
+@mistake(
+    "a list in place of a text",
+    "The characters come back one by one, in a list.",
+    "Strings have a method that glues a list together.",
+    lambda ids, characters: tuple(decode(ids, characters)),
+    of=1,
+)
+def _list(ids: Tensor, characters: str) -> Any:
+    return list(decode(ids, characters))
+
+
+@mistake(
+    "glued with blanks",
+    "There is a blank between any two characters.",
+    "What stands between the quotes in front of `.join`?",
+    of=1,
+)
+def _blanks(ids: Tensor, characters: str) -> str:
+    return " ".join(decode(ids, characters))
+
+
+@mistake(
+    "the computer's own numbers",
+    "The ids were taken for the computer's own numbers of characters.",
+    "In which of your arguments stands the character for an id?",
+    of=1,
+)
+def _chr(ids: Tensor, characters: str) -> str:
+    return "".join(chr(number) for number in ids.tolist())
+
+
+@mistake(
+    "one place off",
+    "Each id gave the character before the right one.",
+    "Python counts from 0, and so do the ids.",
+    of=1,
+)
+def _before(ids: Tensor, characters: str) -> str:
+    return decode(ids - 1, characters)
+
+
+EXERCISES = (
+    Exercise(
+        "7.2",
+        "Characters to numbers, and back",
+        "function",
+        difficulty=1,
+        minutes=5,
+        points=1,
+        answers=(
+            Answer("encode", encode, {"ids": "length"}),
+            Answer("decode", decode, {"text": ""}),
+        ),
+        cases=_cases,
+        proves="ids are places in the vocabulary, whole numbers; decoding undoes it",
+        misconceptions=(
+            _from_one,
+            _code_points,
+            _own_vocabulary,
+            _floats,
+            _list,
+            _blanks,
+            _chr,
+            _before,
+        ),
+    ),
+)

@@ -1,0 +1,220 @@
+"""7.7: temperature and top-k turn logits into chances."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.checks.recurrent.shared import DOUBLE, normal
+
+
+def chances(logits: Tensor, temperature: float = 1.0, top_k: int | None = None):
+    """The course's own answer to 7.7."""
+    if top_k is not None:
+        logits = _kept(logits, top_k)
+    return torch.softmax(logits / temperature, -1)
+
+
+def _kept(logits: Tensor, top_k: int) -> Tensor:
+    """All but the k largest logits of each row at minus infinity."""
+    worst = logits.topk(top_k, -1).values[:, -1:]
+    return logits.masked_fill(logits < worst, float("-inf"))
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, batch: int, words: int, *more: Any, dtype: Any = DOUBLE):
+        """No two logits of a row are close: k has a clear meaning."""
+        rows = [torch.randperm(words, generator=draw) for _ in range(batch)]
+        spread = torch.rand((batch, words), generator=draw, dtype=dtype)
+        logits = 0.4 * torch.stack(rows).to(dtype) - 0.8 + 0.2 * spread
+        logits += normal(draw, batch, 1, dtype=dtype)
+        names = ("logits", "temperature", "top_k")
+        return Case(name, (logits, *more), inputs=names)
+
+    return [
+        case("as they are", 3, 5),
+        case("cooler", 2, 6, 0.5),
+        case("hotter, the best 3", 3, 7, 2.0, 3),
+        case("k = 1", 2, 5, 0.8, 1),
+        case("k = all of them, float32", 2, 6, 1.3, 6, dtype=torch.float32),
+        case("one row, the best 2", 1, 4, 0.6, 2),
+    ]
+
+
+@mistake(
+    "multiplied by the temperature",
+    "A low temperature made the chances more equal; it should make them less so.",
+    "Divide or multiply? Try a temperature close to 0.",
+)
+def _multiplied(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+    return chances(logits, 1 / temperature, top_k)
+
+
+@mistake(
+    "no temperature",
+    "The temperature changes nothing.",
+    "Where does your code use `temperature`?",
+)
+def _ignored(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+    return chances(logits, 1.0, top_k)
+
+
+@mistake(
+    "temperature after the softmax",
+    "The chances were divided by the temperature: they no longer add up to 1.",
+    "What has to be scaled, what goes into the softmax or what comes out?",
+)
+def _after(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+    return chances(logits, 1.0, top_k) / temperature
+
+
+@mistake(
+    "softmax over the batch",
+    "Each character's chances add up to 1 over the rows, not each row's over the "
+    "characters.",
+    "Which axis of (batch, vocabulary) is the choice made from?",
+)
+def _over_rows(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+    logits = logits if top_k is None else _kept(logits, top_k)
+    return torch.softmax(logits / temperature, 0)
+
+
+@mistake(
+    "one more than k",
+    "One character too many has a chance.",
+    "With k = 1, how many chances may be above 0? Watch whether it says < or <=.",
+)
+def _one_more(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+    more = None if top_k is None else min(top_k + 1, logits.shape[-1])
+    return chances(logits, temperature, more)
+
+
+@mistake(
+    "one less than k",
+    "One character too few has a chance; with k = 1 none is left.",
+    "Does the k-th best pass your comparison?",
+)
+def _one_less(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+    if top_k is not None:
+        worst = logits.topk(top_k, -1).values[:, -1:]
+        logits = logits.masked_fill(logits <= worst, float("-inf"))
+    return torch.softmax(logits / temperature, -1)
+
+
+@mistake(
+    "k ignored",
+    "All the characters keep a chance.",
+    "Where does your code use `top_k`?",
+)
+def _all(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+    return chances(logits, temperature)
+
+
+@mistake(
+    "the worst k",
+    "The k least likely characters were kept.",
+    "Which end of the sorted logits do you want?",
+)
+def _worst(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+    if top_k is not None:
+        best = logits.topk(top_k, -1, largest=False).values[:, -1:]
+        logits = logits.masked_fill(logits > best, float("-inf"))
+    return torch.softmax(logits / temperature, -1)
+
+
+@mistake(
+    "blocked with 0",
+    "The others got the logit 0, and exp(0) is 1: they still have a chance.",
+    "Which logit becomes 0 under the exponential?",
+    lambda logits, temperature=1.0, top_k=None: torch.softmax(
+        (
+            logits
+            if top_k is None
+            else logits * (logits >= logits.topk(top_k, -1).values[:, -1:])
+        )
+        / temperature,
+        -1,
+    ),
+)
+def _zeroed(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+    kept = logits if top_k is None else _kept(logits, top_k)
+    kept = kept.masked_fill(kept.isinf(), 0.0)
+    return torch.softmax(kept / temperature, -1)
+
+
+@mistake(
+    "not shared out again",
+    "The others' chances were set to 0 after the softmax: what is left does not add "
+    "up to 1.",
+    "Cut first or last? If last, what is missing?",
+)
+def _not_shared(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+    whole = chances(logits, temperature)
+    kept = logits if top_k is None else _kept(logits, top_k)
+    return whole * ~kept.isinf()
+
+
+@mistake(
+    "one threshold for all rows",
+    "All rows were cut at the same logit, that of the first row.",
+    "The k best of each row are asked for. Which shape has your threshold?",
+    lambda logits, temperature=1.0, top_k=None: torch.softmax(
+        (
+            logits
+            if top_k is None
+            else logits.masked_fill(
+                logits < logits.flatten().topk(top_k).values[-1], float("-inf")
+            )
+        )
+        / temperature,
+        -1,
+    ),
+)
+def _same_for_all(logits: Tensor, temperature: float = 1.0, top_k: Any = None):
+    if top_k is not None:
+        worst = logits[0].topk(top_k).values[-1]
+        logits = logits.masked_fill(logits < worst, float("-inf"))
+    return torch.softmax(logits / temperature, -1)
+
+
+@mistake(
+    "only k columns",
+    "The chances of the k best come back alone: nobody knows whose they are.",
+    "There should be a chance for every character, most of them 0.",
+)
+def _narrow(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+    best = logits if top_k is None else logits.topk(top_k, -1).values
+    return torch.softmax(best / temperature, -1)
+
+
+EXERCISES = (
+    Exercise(
+        "7.7",
+        "Temperature and top-k",
+        "function",
+        difficulty=2,
+        minutes=6,
+        points=2,
+        answers=(Answer("chances", chances, {"chances": "batch, vocabulary"}),),
+        cases=_cases,
+        proves="temperature, the k best of each row, k = 1 and k = all, every row adds "
+        "up to 1",
+        misconceptions=(
+            _multiplied,
+            _ignored,
+            _after,
+            _over_rows,
+            _one_more,
+            _one_less,
+            _all,
+            _worst,
+            _zeroed,
+            _not_shared,
+            _same_for_all,
+            _narrow,
+        ),
+    ),
+)
