@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 LESSON ?=
+SUBMISSIONS ?=
 ARGS ?=
 
 VENV := .venv
@@ -21,7 +22,7 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help lab setup test quick lint check unit solutions students build \
-        kill-matrix progress pretrain clean
+        kill-matrix progress pretrain finetune clean release grade
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -64,6 +65,16 @@ progress: setup  ## print which exercises you have passed
 
 pretrain: setup  ## train the bundled language model again
 	$(PY) -m tools.pretrain $(ARGS)
+
+finetune: setup  ## fine-tune the encoder on the reviews (lesson 09), into build/
+	$(PY) -m tools.finetune $(ARGS)
+
+release: setup  ## lay out an nbgrader course in build/nbgrader; LESSON=02 for one
+	$(PY) -m tools.release $(LESSON) $(ARGS)
+
+grade: setup  ## grade notebooks: SUBMISSIONS=folder; LESSON=02 for one lesson
+	@$(PY) -m tools.grade --submissions "$(SUBMISSIONS)" \
+	  $(foreach lesson,$(LESSON),--lesson $(lesson)) $(ARGS)
 
 clean:  ## remove .venv and caches; never touches work/
 	rm -rf $(VENV) .ruff_cache .pytest_cache .hypothesis build dist slides *.egg-info

@@ -1,17 +1,25 @@
 """Shared code of the course "Transformers, step by step".
 
 Notebooks import from here; nothing in here knows about lessons, tools or grading.
+PyTorch is imported by what needs it: `helpers.doctor` has to run without.
 """
 
-import numpy as np
-import torch
-from torch import Tensor
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from torch import Tensor
 
 __all__ = ["device", "show"]
 
 
 def device() -> torch.device:
     """The device for training cells: a CUDA GPU where there is one, else the CPU."""
+    import torch
+
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -25,6 +33,9 @@ def show(name: str, value: Tensor | np.ndarray | float, digits: int = 4) -> None
         value: A tensor, an array or a number.
         digits: Digits after the point.
     """
+    import numpy as np
+    from torch import Tensor
+
     array = value.detach().cpu().numpy() if isinstance(value, Tensor) else value
     array = np.asarray(array)
     if array.dtype.kind == "f":

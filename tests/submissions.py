@@ -1,0 +1,121 @@
+"""Submissions as students hand them in: right, wrong, broken and malicious."""
+
+import inspect
+import json
+import sys
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+import nbformat
+from nbformat import NotebookNode
+
+from helpers.checks import engine
+from helpers.checks.exercise import Exercise, Misconception
+
+ROOT = Path(__file__).resolve().parents[1]
+NAME = "02_attention"
+
+
+def released() -> NotebookNode:
+    """The notebook that students get."""
+    return nbformat.read(ROOT / "notebooks" / f"{NAME}.ipynb", 4)
+
+
+def solved() -> NotebookNode:
+    """The notebook with all solutions, as nobody executed it."""
+    notebook = nbformat.read(ROOT / "solutions" / f"{NAME}.ipynb", 4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return notebook
+
+
+def short(notebook: NotebookNode) -> NotebookNode:
+    """What takes time left out: only imports, answers, checks and locked cells."""
+    notebook.cells = [
+        cell
+        for place, cell in enumerate(notebook.cells)
+        if "nbgrader" in cell.metadata or "_ = torch.manual_seed" in cell.source
+    ]
+    return notebook
+
+
+def place(notebook: NotebookNode, name: str) -> int:
+    """Where the cell with this id stands."""
+    return [cell.id for cell in notebook.cells].index(name)
+
+
+def filled(
+    answers: dict[str, str], notebook: NotebookNode | None = None
+) -> NotebookNode:
+    """A short notebook with some answer cells filled in.
+
+    Args:
+        answers: "ex-2-2" -> its source.
+        notebook: What to start from instead.
+    """
+    notebook = notebook or short(released())
+    for name, source in answers.items():
+        notebook.cells[place(notebook, name)].source = source
+    return notebook
+
+
+def solution(name: str) -> str:
+    """The source of a model solution's cell."""
+    notebook = solved()
+    return notebook.cells[place(notebook, name)].source
+
+
+def with_cell(notebook: NotebookNode, before: str, source: str) -> NotebookNode:
+    """Add a cell of the student's own."""
+    cell = nbformat.v4.new_code_cell(source)
+    notebook.cells.insert(place(notebook, before), cell)
+    return notebook
+
+
+def mistaken(exercise: Exercise, known: Misconception) -> str:
+    """Source that makes a known mistake in a notebook.
+
+    The course's own module is written into the cell, so that the code of the answer
+    lies in the notebook, and whatever it needs is there.
+    """
+    name = exercise.names[known.of]
+    return f"""{inspect.getsource(_home(exercise))}
+
+[found] = [one for one in EXERCISES if one.id == {exercise.id!r}]
+[found] = [one for one in found.misconceptions if one.name == {known.name!r}]
+{name} = found.spellings[0]
+"""
+
+
+def _home(exercise: Exercise) -> ModuleType:
+    """The module that an exercise was made in."""
+    package = f"helpers.checks.{engine.LESSONS[exercise.lesson]}"
+    files = [
+        sys.modules[name] for name in sys.modules if name.startswith(package + ".")
+    ]
+    [home] = [file for file in files if exercise in getattr(file, "EXERCISES", ())]
+    return home
+
+
+def hand_in(folder: Path, student: str, notebook: NotebookNode | str | bytes) -> Path:
+    """Put a submission where `make grade` looks for it."""
+    path = folder / student / f"{NAME}.ipynb"
+    path.parent.mkdir(parents=True)
+    if isinstance(notebook, NotebookNode):
+        notebook = json.dumps(notebook)
+    content = notebook.encode() if isinstance(notebook, str) else notebook
+    path.write_bytes(content)
+    return path
+
+
+def code(text: str) -> str:
+    """A cell's source, written indented."""
+    return textwrap.dedent(text).strip()
+
+
+def ids(notebook: NotebookNode) -> Iterable[str]:
+    """The ids of all cells."""
+    return [cell.id for cell in notebook.cells]

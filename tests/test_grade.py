@@ -1,0 +1,618 @@
+"""`make grade`: what is found, repaired, believed and written; a dozen submissions."""
+
+import argparse
+import csv
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from helpers.checks import engine
+from tests import submissions as handed
+from tools import grade
+from tools.grading import find, restore, runner, sandbox, tables
+from tools.grading.restore import SubmissionError
+from tools.grading.tables import Grade
+
+ROOT = Path(__file__).resolve().parents[1]
+LESSONS = ["01_embeddings", "02_attention"]
+
+pytestmark = pytest.mark.lesson("02")
+
+
+@pytest.fixture
+def released():
+    """Return the student notebook, with the checksums left out."""
+    return handed.released()
+
+
+def parsed(notebook):
+    """Return what a grader reads of a notebook that was handed in."""
+    return restore.parse(json.dumps(notebook).encode())
+
+
+# --- finding --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "only", "student"),
+    [
+        ("anna/02_attention/02_attention.ipynb", False, "anna"),  # nbgrader's own
+        ("anna/02_attention.ipynb", False, "anna"),
+        ("Anna Schmidt_123_file_/02_attention.ipynb", False, "Anna Schmidt_123_file_"),
+        ("anna_02_attention.ipynb", False, "anna"),  # Canvas and friends
+        ("02_attention-anna.ipynb", False, "anna"),
+        ("02_attention.ipynb", False, "in"),  # the folder itself is the student's
+        ("anna/homework.ipynb", True, "anna"),
+        ("anna.ipynb", True, "anna"),
+    ],
+)
+def test_a_submission_is_found(tmp_path, path, only, student):
+    folder = tmp_path / "in"
+    (folder / path).parent.mkdir(parents=True)
+    (folder / path).write_text("{}")
+    lessons = ["02_attention"] if only else LESSONS
+    [found] = find.find(folder, lessons, only)
+    assert (found.student, found.lesson, found.reason) == (student, "02_attention", "")
+
+
+def test_what_is_no_submission_is_listed_with_a_reason(tmp_path):
+    for name in ("ben/notes.txt", "cleo/x.ipynb", "dan/02_attention.ipynb"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "dan" / "02_attention (1).ipynb").write_text("{}")
+    (tmp_path / "eva.zip").write_bytes(b"")
+    (tmp_path / "fred").mkdir()
+    (tmp_path / "fred" / "02_attention.ipynb").symlink_to("/etc/passwd")
+    (tmp_path / "dan" / ".ipynb_checkpoints").mkdir()
+    (tmp_path / "dan" / ".ipynb_checkpoints" / "02_attention.ipynb").write_text("{}")
+    found = {one.student: one.reason for one in find.find(tmp_path, LESSONS, False)}
+    assert found == {
+        "ben": "there is no notebook in the folder",
+        "cleo": "its name does not tell which lesson it is",
+        "dan": "2 notebooks of one lesson (02_attention (1).ipynb, 02_attention.ipynb):"
+        " keep one",
+        "eva": "a .zip file is no notebook",
+        "fred": "it is a link, not a file",
+    }
+
+
+def test_notebooks_of_other_lessons_are_left_out_where_one_is_asked_for(tmp_path):
+    for name in ("01_embeddings", "02_attention"):
+        (tmp_path / "anna").mkdir(exist_ok=True)
+        (tmp_path / "anna" / f"{name}.ipynb").write_text("{}")
+    found = find.find(tmp_path, ["02_attention"], only=True)
+    assert [one.lesson for one in found] == ["02_attention"]
+
+
+# --- reading and restoring ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "the file is empty"),
+        (b'{"cells": [', "not JSON"),
+        (b"\x89PNG\r\n\xff", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "JSON, but no notebook"),
+        (b'{"a": 1}', "JSON, but no notebook"),
+        (b'{"nbformat": 4, "cells": [{"cell_type": "odd"}]}', "JSON, but no notebook"),
+        (b'{"nbformat": 4, "cells": [{"source": 3}]}', "JSON, but no notebook"),
+        (b'{"nbformat": 4, "nbformat_minor": 5, "cells": []}', "no cells"),
+        (b" " * (restore.MOST + 1), "larger than 20 MB"),
+    ],
+)
+def test_a_file_that_is_no_notebook_has_a_plain_reason(content, reason):
+    with pytest.raises(SubmissionError, match=reason):
+        restore.parse(content)
+
+
+def test_a_notebook_of_another_course_has_a_plain_reason(released):
+    other = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
+    with pytest.raises(SubmissionError, match="no cell of this lesson's notebook"):
+        restore.restore(parsed(other), released)
+
+
+def test_an_untouched_notebook_needs_no_repair(released):
+    notebook, notes = restore.restore(parsed(released), released)
+    assert notes == []
+    assert [c.source for c in notebook.cells] == [c.source for c in released.cells]
+    graded = [c.metadata.get("nbgrader") for c in notebook.cells]
+    assert graded == [c.metadata.get("nbgrader") for c in released.cells]
+
+
+def test_answers_and_own_cells_stay(released):
+    mine = handed.filled({"ex-2-1": "mine"}, handed.released())
+    handed.with_cell(mine, "ex-2-1", "a helper of my own")
+    notebook, notes = restore.restore(parsed(mine), released)
+    sources = [cell.source for cell in notebook.cells]
+    assert sources.index("a helper of my own") == sources.index("mine") - 1
+    assert notes == []
+
+
+@pytest.mark.parametrize("strip", ["metadata", "id", "both"])
+def test_an_edited_check_is_put_back_however_it_is_known(released, strip):
+    mine = handed.released()
+    cell = mine.cells[handed.place(mine, "ex-2-2-check")]
+    cell.source = 'check("2.2", lambda *a: None)  # mine'
+    if strip in ("metadata", "both"):
+        cell.metadata = {"tags": ["skip-execution"]}
+    if strip in ("id", "both"):
+        cell.id = "other"
+    notebook, notes = restore.restore(parsed(mine), released)
+    original = released.cells[handed.place(released, "ex-2-2-check")]
+    [back] = [c for c in notebook.cells if c.metadata == original.metadata]
+    assert back.source == original.source
+    assert notes == ["ex-2-2-check was edited: the released text was run"]
+
+
+def test_a_check_that_was_made_text_is_code_again(released):
+    mine = handed.released()
+    place = handed.place(mine, "ex-2-2-check")
+    mine.cells[place] = nbformat.v4.new_markdown_cell(
+        mine.cells[place].source, metadata=mine.cells[place].metadata
+    )
+    notebook, notes = restore.restore(parsed(mine), released)
+    assert notebook.cells[place].cell_type == "code"
+    assert notes == ["ex-2-2-check was a markdown cell: changed back"]
+    nbformat.validate(notebook)
+
+
+def test_points_and_flags_in_the_metadata_are_put_back(released):
+    mine = handed.released()
+    for cell in mine.cells:
+        if "nbgrader" in cell.metadata:
+            cell.metadata.nbgrader |= {"points": 99, "grade": False, "locked": False}
+    notebook, _ = restore.restore(parsed(mine), released)
+    graded = [c.metadata.get("nbgrader") for c in notebook.cells]
+    assert graded == [c.metadata.get("nbgrader") for c in released.cells]
+
+
+def test_deleted_checks_come_back_behind_their_answers(released):
+    mine = handed.released()
+    mine.cells = [c for c in mine.cells if not c.id.endswith("-check")]
+    notebook, notes = restore.restore(parsed(mine), released)
+    names = [c.metadata.get("nbgrader", {}).get("grade_id") for c in notebook.cells]
+    wanted = [c.id for c in released.cells if c.id.endswith("-check")]
+    assert [name for name in names if str(name).endswith("-check")] == wanted
+    for name in wanted:
+        assert names.index(name) == names.index(name.removesuffix("-check")) + 1
+    assert len(notes) == len(wanted)
+
+
+def test_a_deleted_answer_cell_does_not_come_back(released):
+    mine = handed.released()
+    del mine.cells[handed.place(mine, "ex-2-1")]
+    handed.with_cell(mine, "ex-2-1-check", "def softmax(x, dim): ...")
+    notebook, notes = restore.restore(parsed(mine), released)
+    assert notes == ["ex-2-1 is missing"]
+    assert not any('"exercise 2.1")' in cell.source for cell in notebook.cells)
+
+
+def test_of_cells_that_stand_twice_the_last_counts(released):
+    mine = handed.released()
+    place = handed.place(mine, "ex-2-1-check")
+    mine.cells.insert(0, mine.cells[place].copy())
+    notebook, notes = restore.restore(parsed(mine), released)
+    assert "nbgrader" not in notebook.cells[0].metadata
+    assert notebook.cells[place + 1].metadata.nbgrader.grade_id == "ex-2-1-check"
+    assert notes == ["ex-2-1-check stands twice: the last one counts"]
+
+
+def test_an_old_notebook_without_ids_is_read(released):
+    mine = handed.released()
+    for cell in mine.cells:
+        del cell["id"]
+    mine.nbformat_minor = 0
+    notebook, notes = restore.restore(parsed(mine), released)
+    assert notes == [] and len(notebook.cells) == len(released.cells)
+
+
+def test_what_an_answer_has_no_reason_to_mention_is_pointed_out(released):
+    usual = restore.usual_names(handed.solved())
+    answers = {
+        "ex-2-1": "import sys\nsys.modules['x'] = 1",
+        "ex-2-2": "def scaled_dot_product_attention(q, k, v, mask=None):\n"
+        "    return attention(q, k, v, mask)",
+    }
+    mine, _ = restore.restore(parsed(handed.filled(answers)), released)
+    assert restore.suspects(mine, released, usual) == [
+        "ex-2-1 mentions sys.modules",
+        "ex-2-2 mentions attention",
+    ]
+    for honest in (handed.released(), handed.solved()):
+        mine, _ = restore.restore(parsed(honest), released)
+        assert restore.suspects(mine, released, usual) == []
+
+
+# --- believing and writing ------------------------------------------------------------
+
+
+def a_result(**changes):
+    """Return what a worker says of an answer to exercise 2.1."""
+    line = {"exercise": "2.1", "outcome": "passed", "misconception": None}
+    return {
+        "scores": {"ex-2-1-check": [2.0, False], "ex-2-8": [None, True]},
+        "outcomes": [line | {"borrowed": False, "intact": True}],
+        "notes": [],
+        "suspects": [],
+    } | changes
+
+
+MOST = {"ex-2-1-check": (2.0, False), "ex-2-8": (3.0, True)}
+
+
+def test_a_result_becomes_a_grade():
+    one = Grade("anna", "02_attention")
+    runner._fill(one, a_result(), MOST)
+    assert one.points == {"2.1": 2.0} and one.most == {"2.1": 2.0}
+    assert one.to_read == 3.0
+    assert str(one) == "anna 02_attention: 2 of 2 points"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"scores": {"ex-2-1-check": [3.0, False], "ex-2-8": [None, True]}},
+        {"scores": {"ex-2-1-check": [float("nan"), False], "ex-2-8": [None, True]}},
+        {"scores": {"ex-2-1-check": ["full", False], "ex-2-8": [None, True]}},
+        {"scores": {}},
+        {"outcomes": [{}]},
+        {"notes": None},
+    ],
+)
+def test_a_result_that_can_not_be_so_is_not_believed(changes):
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        runner._fill(Grade("anna", "02_attention"), a_result(**changes), MOST)
+
+
+def outcome(exercise, outcome, misconception=None, borrowed=False):
+    """Return a line of a kernel's records."""
+    return {
+        "exercise": exercise,
+        "outcome": outcome,
+        "misconception": misconception,
+        "borrowed": borrowed,
+    }
+
+
+def test_misconceptions_are_counted_by_student():
+    known = {"2.1": {"no shift"}, "2.5b": set(), "2.10": set()}
+    wrong = outcome("2.1", "wrong", "no shift")
+    grades = [
+        Grade("anna", "02", outcomes=[wrong, outcome("2.10", "raised")]),
+        Grade("anna", "02", outcomes=[wrong]),
+        Grade("ben", "02", outcomes=[wrong, outcome("2.1", "passed")]),
+        Grade("cleo", "02", outcomes=[outcome("2.1", "wrong", "=invented()")]),
+        Grade("dan", "02", outcomes=[outcome("2.5b", "not attempted", None, True)]),
+        Grade("eva", "02", outcomes=[wrong, outcome("9.9", "wrong", "x")]),
+    ]
+    assert tables.misconceptions_table(grades, known).splitlines() == [
+        "exercise,misconception,students",
+        "2.1,no shift,2",
+        "2.1,not recognised,1",
+        "2.5b,borrowed,1",
+        "2.10,not recognised,1",
+    ]
+
+
+def test_grades_have_a_row_for_everybody_and_no_formula():
+    most = {"2.1": 2.0, "2.10": 1.0, "2.5b": 1.0}
+    good = Grade("=cmd()", "02_attention", points=most, most=most, to_read=3.0)
+    bad = Grade("ben", "02_attention", reason="the file is empty")
+    rows = list(csv.reader(tables.grades_table([good, bad]).splitlines()))
+    assert rows == [
+        ["student", "lesson", "status", "points", "of", "to read"]
+        + ["2.1", "2.5b", "2.10", "notes", "look at"],
+        ["'=cmd()", "02_attention", "graded", "4", "4", "3", "2", "1", "1", "", ""],
+        ["ben", "02_attention", "not graded", "", "", "", "", "", ""]
+        + ["the file is empty", ""],
+    ]
+
+
+def test_earlier_tables_are_kept(tmp_path):
+    path = tmp_path / "grades.csv"
+    assert tables.keep(path, "one") is None
+    assert tables.keep(path, "one") is None
+    assert tables.keep(path, "two").name == "grades.1.csv"
+    assert tables.keep(path, "three").name == "grades.2.csv"
+    texts = {file.name: file.read_text() for file in tmp_path.iterdir()}
+    assert texts == {
+        "grades.csv": "three",
+        "grades.1.csv": "one",
+        "grades.2.csv": "two",
+    }
+
+
+# --- one clear sentence ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "No folder was named: say `make grade SUBMISSIONS=folder`."),
+        (["--submissions", "/nowhere"], "/nowhere is no folder"),
+        (["--submissions", "{empty}"], "There is no notebook in "),
+        (["--submissions", "{empty}", "--lesson", "99"], "There is no lesson 99 in"),
+    ],
+)
+def test_what_can_not_be_graded_is_one_clear_sentence(
+    tmp_path, capsys, arguments, sentence
+):
+    arguments = [text.format(empty=tmp_path) for text in arguments]
+    assert grade.main(arguments) == 1
+    said = capsys.readouterr().err
+    assert sentence in said and said.count("\n") == 1
+
+
+def test_a_disk_that_is_full_is_one_clear_sentence(tmp_path, monkeypatch, capsys):
+    def fail(*_):
+        raise OSError(28, "No space left on device", "week2-graded/results/x.json")
+
+    monkeypatch.setattr(grade, "_main", fail)
+    assert grade.main(["--submissions", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert "broke off at week2-graded/results/x.json: No space left" in said
+    assert said.count("\n") == 1
+
+
+def test_ctrl_c_and_a_polite_kill_keep_what_was_graded(monkeypatch, capsys):
+    monkeypatch.setattr(grade, "_main", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    assert grade.main(["--submissions", "x"]) == 130
+    assert capsys.readouterr().err.startswith("Stopped. What was graded is kept")
+
+
+def test_the_limits_are_told_and_so_is_a_missing_sandbox():
+    options = argparse.Namespace(memory=4.0, seconds=900.0)
+    assert "no network" in grade._conditions(options, None)
+    told = grade._conditions(options, "unshare: Operation not permitted")
+    assert "does not shut processes in (unshare" in told and "virtual machine" in told
+
+
+def test_a_worker_gets_no_keys_of_the_person_who_grades(monkeypatch):
+    monkeypatch.setenv("SECRET_TOKEN", "x")
+    assert "SECRET_TOKEN" not in runner._environment()
+
+
+# --- the real thing -------------------------------------------------------------------
+
+BEFORE, AFTER = handed.solution("ex-2-1"), handed.solution("ex-2-3")
+OUTSIDE = """
+import os, socket
+done = []
+for path in {paths}:
+    try:
+        open(path, "a").write("x")
+        done.append(path)
+    except OSError:
+        pass
+try:
+    socket.create_connection(("127.0.0.1", {port}), timeout=2)
+    done.append("network")
+except OSError:
+    pass
+done += [name for name in ("tests", "solutions", "lessons") if
+         os.path.exists({root!r} + "/" + name)]
+done += [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+assert not done, done
+"""
+
+
+def amid(source):
+    """Return a notebook in which other right answers stand before and after."""
+    return handed.filled({"ex-2-1": BEFORE, "ex-2-2": source, "ex-2-3": AFTER})
+
+
+def edited():
+    """Return a notebook with checks deleted, edited and skipped, and cells doubled."""
+    notebook = handed.filled({"ex-2-1": BEFORE})
+    cells = {cell.id: cell for cell in notebook.cells}
+    cells["ex-2-2-check"].source = "1 + 1"
+    cells["ex-2-3-check"].metadata.tags = ["skip-execution"]
+    cells["ex-2-3-check"].metadata.nbgrader.points = 100
+    cells["ex-2-4-check"].metadata = {}
+    gone = ("ex-2-1-check", "ex-2-5")
+    kept = [cell for cell in notebook.cells if cell.id not in gone]
+    notebook.cells = [kept[0], cells["ex-2-1"].copy(), *kept[1:]]
+    return notebook
+
+
+def tampered():
+    """Return a notebook that puts its own judge in the place of the course's."""
+    source = """
+    from helpers.checks import engine
+    from helpers.checks.report import Report
+    engine.judge = lambda number, *answers: Report(number, "passed")
+    """
+    return handed.with_cell(handed.filled({}), "ex-2-1-check", handed.code(source))
+
+
+def borrowed():
+    """Return a notebook with one answer borrowed and one taken from helpers."""
+    notebook = handed.filled({"ex-2-1": BEFORE})
+    lent = 'scaled_dot_product_attention = borrow("2.2")'
+    handed.with_cell(notebook, "ex-2-2-check", lent)
+    reference = engine.find("2.4").references[0]
+    taken = f"from {reference.__module__} import {reference.__name__} as SelfAttention"
+    return handed.with_cell(notebook, "ex-2-4-check", taken)
+
+
+def misled():
+    """Return a notebook with a known mistake in 2.2 and a wrong value; its name."""
+    exercise = engine.find("2.2")
+    known = exercise.misconceptions[0]
+    answers = {
+        "ex-2-2": handed.mistaken(exercise, known),
+        "ex-2-3b": "impossible_entries = -17",
+    }
+    return handed.filled(answers), known.name
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """Grade a dozen and a few; return (folder, what was printed)."""
+    folder = tmp_path_factory.mktemp("graded") / "week 2"
+    folder.mkdir()
+    paths = [str(folder / "x"), str(ROOT / "helpers" / "x"), "../x"]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        outside = OUTSIDE.format(paths=paths, root=str(ROOT), port=port)
+        for student, notebook in a_dozen(outside).items():
+            handed.hand_in(folder, student, notebook)
+        return folder, grade_folder(folder, "--cell-seconds", "45", "--jobs", "2")
+
+
+def a_dozen(outside):
+    """Return {student: notebook}."""
+    hang = "while True: time.sleep(1)"
+    deaf = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{hang}"
+    hog = "hog = []\nwhile True: hog.append(bytearray(100_000_000))"
+    talk = "for _ in range(400): print('x' * 1_000_000)"
+    return {
+        "solved": handed.solved(),
+        "blank": handed.released(),
+        "borrowed": borrowed(),
+        "one right": handed.filled({"ex-2-2": handed.solution("ex-2-2")}),
+        "misled": misled()[0],
+        "hangs": amid(hang),
+        "hangs hard": amid(deaf),
+        "exits": amid("import os; os._exit(0)"),
+        "eats memory": amid(hog),
+        "prints": amid(talk),
+        "no JSON": '{"cells": [',
+        "edited": edited(),
+        "tampered": tampered(),
+        "outside": amid(outside),
+    }
+
+
+def grade_folder(folder, *arguments):
+    """Run `python -m tools.grade` on a folder."""
+    command = [sys.executable, "-m", "tools.grade", "--submissions", str(folder)]
+    command += ["--memory", "3", *arguments]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stderr == ""
+    return run.stdout
+
+
+def rows(folder):
+    """Return {student: row} of the grades."""
+    table = folder.with_name(f"{folder.name}-graded") / "grades.csv"
+    with table.open(newline="") as file:
+        return {row["student"]: row for row in csv.DictReader(file)}
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("grade")
+class TestADozen:
+    """One run of the grader, looked at from all sides."""
+
+    @pytest.mark.parametrize(
+        ("student", "points"),
+        [
+            ("solved", "19"),
+            ("blank", "0"),
+            ("borrowed", "2"),
+            ("one right", "4"),
+            ("misled", "0"),
+            ("hangs", "4"),
+            ("hangs hard", "2"),
+            ("exits", "2"),
+            ("eats memory", "4"),
+            ("prints", "4"),
+            ("no JSON", ""),
+            ("edited", "2"),
+            ("tampered", "0"),
+        ],
+    )
+    def test_points(self, graded, student, points):
+        row = rows(graded[0])[student]
+        assert row["points"] == points, row
+        assert row["of"] == ("19" if points else "")
+
+    @pytest.mark.parametrize(
+        ("student", "reason"),
+        [
+            ("hangs", "was stopped after 45 s"),
+            ("hangs hard", "its kernel did not answer after cell"),
+            ("exits", "its kernel ended in cell"),
+            ("eats memory", "ran out of memory"),
+            ("prints", "printed too much"),
+            ("no JSON", "the file is no notebook (not JSON)"),
+            ("edited", "ex-2-1-check was missing: added again"),
+            ("edited", "ex-2-2-check was edited: the released text was run"),
+            ("tampered", "the course's checks had been changed, no points"),
+        ],
+    )
+    def test_reasons(self, graded, student, reason):
+        assert reason in rows(graded[0])[student]["notes"]
+
+    def test_written_answers_are_left_to_a_person(self, graded):
+        found = rows(graded[0])
+        assert found["solved"]["to read"] == "3" and found["blank"]["to read"] == "0"
+
+    def test_misconceptions(self, graded):
+        folder = graded[0].with_name(f"{graded[0].name}-graded")
+        lines = (folder / "misconceptions.csv").read_text().splitlines()
+        assert lines == [
+            "exercise,misconception,students",
+            "2.2,borrowed,1",
+            f"2.2,{misled()[1]},1",
+            "2.3b,not recognised,1",
+            "2.4,borrowed,1",
+        ]
+
+    def test_a_notebook_reaches_nothing_outside(self, graded):
+        if "namespaces" not in graded[1].splitlines()[0]:
+            pytest.skip("this system does not shut processes in")
+        assert rows(graded[0])["outside"]["points"] == "4"
+        folder = graded[0].with_name(f"{graded[0].name}-graded")
+        path = folder / "autograded" / "outside" / "02_attention" / "02_attention.ipynb"
+        cells = nbformat.read(path, 4).cells
+        [cell] = [cell for cell in cells if "import os, socket" in cell.source]
+        assert cell.outputs == []
+        assert not (graded[0] / "x").exists()
+
+    def test_nbgraders_gradebook_has_the_points(self, graded):
+        from nbgrader.api import Gradebook
+
+        folder = graded[0].with_name(f"{graded[0].name}-graded")
+        with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
+            solved = book.find_submission("02_attention", "solved")
+            assert solved.score == 19.0 and solved.needs_manual_grade
+            assert book.find_submission("02_attention", "blank").score == 0.0
+
+    def test_another_run_grades_nothing_again_and_loses_nothing(self, graded):
+        folder = graded[0].with_name(f"{graded[0].name}-graded")
+        before = (folder / "grades.csv").read_bytes()
+        results = {p: p.stat().st_mtime_ns for p in folder.rglob("results/**/*.json")}
+        grade_folder(graded[0], "--cell-seconds", "45", "--jobs", "2")
+        after = {p: p.stat().st_mtime_ns for p in folder.rglob("results/**/*.json")}
+        assert (folder / "grades.csv").read_bytes() == before
+        assert after == results
+        assert not (folder / "grades.1.csv").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("grade")
+def test_where_nothing_can_be_shut_in_the_limits_hold(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sandbox, "probe", lambda folder: "not on this system")
+    folder = tmp_path / "week 2"
+    hog = "hog = []\nwhile True: hog.append(bytearray(100_000_000))"
+    handed.hand_in(folder, "hog", amid(hog + "\n"))
+    kill = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
+    handed.hand_in(folder, "kill", amid(kill))
+    arguments = ["--submissions", str(folder), "--memory", "2", "--lesson", "2"]
+    assert grade.main(arguments) == 0
+    assert "does not shut processes in (not on this" in capsys.readouterr().out
+    found = rows(folder)
+    assert found["hog"]["points"] == "4" and found["kill"]["points"] == "2"
+    assert "its kernel ended in cell" in found["kill"]["notes"]

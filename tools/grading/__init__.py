@@ -1,0 +1,11 @@
+"""Grade submissions: each on its own, none able to harm the others or this machine.
+
+course.py   nbgrader's course: source/, release/, gradebook
+find.py     which file is whose, and of which lesson
+sandbox.py  what a process may see, use and reach
+worker.py   the process that grades one submission with nbgrader
+restore.py  a submission as it must be executed: checks as they were released
+execute.py  nbgrader's Execute with a kernel in the sandbox
+kernel.py   the kernel: reports what each check found
+tables.py   grades.csv and misconceptions.csv
+"""

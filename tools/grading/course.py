@@ -1,0 +1,146 @@
+"""nbgrader's course: source/, release/ and the gradebook, from notebooks/.
+
+The stubs are in notebooks/ already, so nbgrader's ClearSolutions is left out: it would
+replace every cell of an answer by its own words.
+"""
+
+import logging
+import os
+import re
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+CONFIG = """# nbgrader's settings for "Transformers, step by step".
+c = get_config()
+# The stubs are in the notebooks already: ClearSolutions would wipe them.
+c.GenerateAssignment.preprocessors = [
+    "nbgrader.preprocessors." + name
+    for name in (
+{names}
+    )
+]
+c.Execute.timeout = 300
+"""
+
+
+class CourseError(Exception):
+    """Something the instructor can put right; its text is one clear sentence."""
+
+
+def chosen(root: Path, numbers: list[str]) -> list[Path]:
+    """The student notebooks of these lessons; all where none is named.
+
+    Raises:
+        CourseError: There is none.
+    """
+    notebooks = sorted((root / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    wanted = {lesson_number(number) for number in numbers}
+    found = [path for path in notebooks if not wanted or path.name[:2] in wanted]
+    missing = wanted - {path.name[:2] for path in found}
+    if missing or not found:
+        known = ", ".join(path.name[:2] for path in notebooks) or "none yet"
+        raise CourseError(
+            f"There is no lesson {', '.join(sorted(missing)) or 'notebook'} in "
+            f"notebooks/: choose from {known}."
+        )
+    return found
+
+
+def lesson_number(text: str) -> str:
+    """Turn "2", "02" or "02_attention" into "02"."""
+    return re.split(r"[_.]", text)[0].zfill(2)
+
+
+def lay_out(course: Path, notebooks: list[Path]) -> list[str]:
+    """Make or renew an nbgrader course.
+
+    Args:
+        course: Its folder; what nbgrader knows about submissions there is kept.
+        notebooks: The student notebooks that are released.
+
+    Returns:
+        The assignments' names.
+
+    Raises:
+        CourseError: nbgrader refuses, or the folder can't be written.
+    """
+    try:
+        course.mkdir(parents=True, exist_ok=True)
+        names = ",\n".join(f'        "{name}"' for name in preprocessor_names())
+        config = course / "nbgrader_config.py"
+        if not config.exists():  # the instructor may have added something
+            config.write_text(CONFIG.format(names=names + ","), "utf-8")
+        for notebook in notebooks:
+            source = course / "source" / notebook.stem / notebook.name
+            source.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(notebook, source)
+            _generate(course, notebook.stem)
+    except OSError as error:
+        raise CourseError(
+            f"Could not write the course to {course} ({error.strerror or error})."
+        ) from error
+    return [notebook.stem for notebook in notebooks]
+
+
+def preprocessor_names() -> list[str]:
+    """The list of nbgrader's own for a release, minus ClearSolutions."""
+    with quiet():
+        from nbgrader.converters import GenerateAssignment
+
+        kinds = GenerateAssignment.preprocessors.default_args[0]
+    return [kind.__name__ for kind in kinds if kind.__name__ != "ClearSolutions"]
+
+
+def _generate(course: Path, name: str) -> None:
+    with quiet() as said:
+        from nbgrader import preprocessors
+        from nbgrader.converters import GenerateAssignment
+        from nbgrader.converters.base import NbGraderException
+        from nbgrader.coursedir import CourseDirectory
+        from traitlets.config import Config
+
+        config = Config()
+        config.CourseDirectory.root = str(course.resolve())
+        config.CourseDirectory.assignment_id = name
+        config.GenerateAssignment.force = True
+        kinds = [getattr(preprocessors, kind) for kind in preprocessor_names()]
+        config.GenerateAssignment.preprocessors = kinds
+        directory = CourseDirectory(config=config)
+        try:
+            GenerateAssignment(coursedir=directory, config=config).start()
+        except NbGraderException:
+            raise CourseError(_refusal(course, name, said)) from None
+
+
+def _refusal(course: Path, name: str, said: list[str]) -> str:
+    if any("submissions associated" in line for line in said):
+        return (
+            f"{course} holds grades of another version of {name}, whose cells differ: "
+            "use another folder, so that they are kept."
+        )
+    reason = said[-1].strip().splitlines()[-1] if said else "no reason given"
+    return f"nbgrader could not release {name}: {reason}"
+
+
+@contextmanager
+def quiet() -> Iterator[list[str]]:
+    """Keep what nbgrader logs instead of printing it; let it find its own programs."""
+    said: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    logger, path = logging.getLogger("traitlets"), os.environ.get("PATH", "")
+    before = logger.handlers, logger.propagate, logger.level
+    logger.handlers, logger.propagate = [handler], False
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), path])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield said
+    finally:
+        os.environ["PATH"] = path
+        logger.handlers, logger.propagate = before[:2]
+        logger.setLevel(before[2])

@@ -1,0 +1,148 @@
+"""grades.csv and misconceptions.csv, and where the earlier ones went."""
+
+import csv
+import io
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+BORROWED, UNKNOWN = "borrowed", "not recognised"
+
+
+@dataclass
+class Grade:
+    """What grading found out about one submission."""
+
+    student: str
+    lesson: str
+    reason: str = ""  # why there are no points
+    points: dict[str, float] = field(default_factory=dict)  # exercise -> points
+    most: dict[str, float] = field(default_factory=dict)  # exercise -> points to get
+    to_read: float = 0.0  # points that a person gives
+    outcomes: list[dict] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    suspects: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The autograded points."""
+        return sum(self.points.values())
+
+    def __str__(self) -> str:
+        """One line for the person who grades."""
+        who = f"{self.student} {self.lesson}".strip()
+        if self.reason:
+            return f"{who}: not graded, {self.reason}"
+        of = sum(self.most.values())
+        return f"{who}: {self.total:g} of {of:g} points"
+
+
+def grades_table(grades: Iterable[Grade]) -> str:
+    """One row for each submission, one column for each exercise."""
+    grades = list(grades)
+    exercises = sorted({name for one in grades for name in one.most}, key=place)
+    rows = [
+        ["student", "lesson", "status", "points", "of", "to read", *exercises]
+        + ["notes", "look at"]
+    ]
+    for one in grades:
+        points = [f"{one.points[name]:g}" if name in one.points else ""
+                  for name in exercises]  # fmt: skip
+        if one.reason:
+            state, sums = "not graded", ["", "", ""]
+        else:
+            state = "graded"
+            sums = [one.total, sum(one.most.values()), one.to_read]
+            sums = [f"{number:g}" for number in sums]
+        notes = "; ".join([one.reason] * bool(one.reason) + one.notes)
+        look = "; ".join(one.suspects)
+        rows.append([one.student, one.lesson, state, *sums, *points, notes, look])
+    return _text(rows)
+
+
+def misconceptions_table(grades: Iterable[Grade], known: dict[str, set[str]]) -> str:
+    """How many students have which misconception.
+
+    Args:
+        grades: All of them.
+        known: Exercise -> the names of its misconceptions; others are not believed.
+    """
+    found: dict[tuple[str, str], set[str]] = {}
+    for one in grades:
+        for exercise, name in _mistakes(one.outcomes, known):
+            found.setdefault((exercise, name), set()).add(one.student)
+    counts = Counter({key: len(students) for key, students in found.items()})
+    order = sorted(counts, key=lambda key: (place(key[0]), -counts[key], key[1]))
+    rows = [["exercise", "misconception", "students"]]
+    return _text(rows + [[*key, str(counts[key])] for key in order])
+
+
+def _mistakes(
+    outcomes: list[dict], known: dict[str, set[str]]
+) -> Iterable[tuple[str, str]]:
+    """For each exercise that did not pass: what its last check said."""
+    last, lent = {}, set()
+    for line in outcomes:
+        if line["exercise"] in known:
+            last[line["exercise"]] = line
+            if line["borrowed"]:
+                lent.add(line["exercise"])
+    for exercise, line in last.items():
+        if line["outcome"] == "passed":
+            continue
+        if exercise in lent:
+            yield exercise, BORROWED
+        elif line["outcome"] in ("wrong", "raised"):
+            name = line["misconception"]
+            yield exercise, name if name in known[exercise] else UNKNOWN
+
+
+def place(exercise: str) -> tuple[int, int, str]:
+    """Where an exercise stands: 2.5b after 2.5, and 7.10 after 7.9."""
+    lesson, number, letter = re.fullmatch(r"(\d+)\.(\d+)(\w*)", exercise).groups()
+    return int(lesson), int(number), letter
+
+
+def _text(rows: list[list[str]]) -> str:
+    """CSV in which nothing is taken for a formula by a spreadsheet."""
+    file = io.StringIO()
+    safe = [["'" + cell if _formula(cell) else cell for cell in row] for row in rows]
+    csv.writer(file, lineterminator="\n").writerows(safe)
+    return file.getvalue()
+
+
+def _formula(cell: str) -> bool:
+    return cell[:1] in ("=", "+", "@", "\t", "\r") or cell[:1] == "-" and cell != "-"
+
+
+def keep(path: Path, text: str) -> Path | None:
+    """Write a table; one that is there and differs is kept under another name.
+
+    Returns:
+        Where the earlier one is now, if there was one.
+    """
+    moved = None
+    if path.exists():
+        if path.read_text("utf-8") == text:
+            return None
+        number = 1
+        while (moved := path.with_suffix(f".{number}{path.suffix}")).exists():
+            number += 1
+        path.replace(moved)
+    write_whole(path, text)
+    return moved
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text, "utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
