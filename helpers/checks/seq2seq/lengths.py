@@ -1,0 +1,217 @@
+"""8.4: the exact match at each length of the output."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+
+
+def _look(call: Callable, *inputs: Sequence) -> Look:
+    """The lengths and, in their order, the shares; the dict's own order is free."""
+    found = call(*inputs)
+    if not isinstance(found, Mapping):
+        return Look({"result": found})
+    lengths = sorted(found, key=str)
+    shares = [_number(found[length]) for length in lengths]
+    names = {f"the share at length {n}": s for n, s in zip(lengths, shares)}  # noqa: B905
+    return Look({"lengths": ", ".join(map(str, lengths)), **names})
+
+
+def _number(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _cases(seed: int) -> list[Case]:
+    names = ("texts", "expected", "lengths")
+
+    def case(name: str, *rows: tuple[str, str, int]) -> Case:
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        return Case(name, tuple(columns), inputs=names, look=_look)
+
+    return [
+        case(
+            "five texts of two lengths",
+            ("zwei", "zwei", 1),
+            ("drei", "zwei", 1),
+            ("vierzig", "vierzig", 2),
+            ("vierzehn", "vierzig", 2),
+            ("sechzehn", "vierzehn", 2),
+        ),
+        case(
+            "a length at which nothing is right",
+            ("acht", "acht", 1),
+            ("achtzig", "achtzehn", 2),
+            ("neunundzwanzig", "neunundneunzig", 4),
+            ("siebenundvierzig", "siebenundvierzig", 4),
+            ("hundert", "hundert", 1),
+            ("einhundertdrei", "einhundertdrei", 4),
+        ),
+        case(
+            "lengths not in order, and a text cut short",
+            ("eintausendeins", "eintausendeins", 7),
+            ("fünf", "fünf", 3),
+            ("eintausend", "eintausendeins", 7),
+            ("fünfzehn", "fünf", 3),
+            ("elf", "elf", 3),
+            ("", "zwölf", 3),
+            ("dreizehn", "dreizehn", 5),
+        ),
+    ]
+
+
+def _grouped(
+    texts: Sequence[str],
+    expected: Sequence[str],
+    lengths: Sequence[int],
+    *,
+    score: Callable[[str, str], float] = lambda text, right: float(text == right),
+    share: Callable[[float, int, int], float] = lambda sum, count, every: sum / count,
+    length_of: Callable = lambda text, right, length: length,
+) -> dict[int, float]:
+    """The answer in steps that a mistake can exchange."""
+    rows = list(zip(texts, expected, lengths, strict=True))
+    found: dict[int, list[float]] = {}
+    for text, right, length in rows:
+        key = length_of(text, right, length)
+        found.setdefault(key, []).append(score(text, right))
+    return {key: share(sum(s), len(s), len(rows)) for key, s in found.items()}
+
+
+def match_by_length(
+    texts: Sequence[str], expected: Sequence[str], lengths: Sequence[int]
+) -> dict[int, float]:
+    """The course's own answer to 8.4."""
+    return _grouped(texts, expected, lengths)
+
+
+def _letters(text: str, right: str) -> float:
+    hits = sum(a == b for a, b in zip(text, right))  # noqa: B905
+    return hits / max(len(text), len(right))
+
+
+def _letters_of_the_right_one(text: str, right: str) -> float:
+    return sum(a == b for a, b in zip(text, right)) / len(right)  # noqa: B905
+
+
+def _right_ones_only(*columns: Sequence) -> dict[int, float]:
+    return {key: share for key, share in _grouped(*columns).items() if share}
+
+
+def _up_to(texts: Sequence, expected: Sequence, lengths: Sequence) -> dict[int, float]:
+    right = [a == b for a, b in zip(texts, expected, strict=True)]
+    found = {}
+    for length in set(lengths):
+        some = [r for r, n in zip(right, lengths, strict=True) if n <= length]
+        found[length] = sum(some) / len(some)
+    return found
+
+
+def _of_the_right_ones(*columns: Sequence) -> dict[int, float]:
+    counts = _grouped(*columns, share=lambda sum, count, every: sum)
+    return {key: count / sum(counts.values()) for key, count in counts.items()}
+
+
+def _last_one_wins(
+    texts: Sequence, expected: Sequence, lengths: Sequence
+) -> dict[int, float]:
+    rows = zip(texts, expected, lengths, strict=True)
+    return {length: float(text == right) for text, right, length in rows}
+
+
+def _wrong(name: str, done: str, where: str, *changes: Any) -> Misconception:
+    spellings = tuple(
+        change if callable(change) else partial(_grouped, **change)
+        for change in changes
+    )
+    return Misconception(name, done, where, spellings)
+
+
+MISTAKES = (
+    _wrong(
+        "counts, not shares",
+        "The right texts were counted; a share is asked for.",
+        "How many texts of this length are there in all?",
+        {"share": lambda sum, count, every: sum},
+    ),
+    _wrong(
+        "divided by all texts",
+        "The right texts of each length were divided by the number of all texts.",
+        "How many texts of this length are there?",
+        {"share": lambda sum, count, every: sum / every},
+    ),
+    _wrong(
+        "divided by the right ones",
+        "The shares say how the right texts spread over the lengths.",
+        "How many texts of this length are there, right or wrong?",
+        _of_the_right_ones,
+    ),
+    _wrong(
+        "percent",
+        "The shares were multiplied by 100.",
+        "A share lies between 0 and 1.",
+        {"share": lambda sum, count, every: 100 * sum / count},
+    ),
+    _wrong(
+        "the wrong ones counted",
+        "The shares are those of the wrong texts.",
+        "What makes a text count: that it equals the expected one, or not?",
+        {"score": lambda text, right: float(text != right)},
+    ),
+    _wrong(
+        "letters matched",
+        "Texts were compared letter by letter; one wrong letter makes a wrong number.",
+        "Exact match: is the whole text right?",
+        {"score": _letters},
+        {"score": _letters_of_the_right_one},
+    ),
+    _wrong(
+        "beginnings matched",
+        "A text counted that only begins or ends like the expected one.",
+        "Exact match: is the whole text right, to its end?",
+        {"score": lambda text, right: float(right.startswith(text))},
+        {"score": lambda text, right: float(text.startswith(right))},
+        {"score": lambda text, right: float(text in right)},
+        {"score": lambda text, right: float(right in text)},
+    ),
+    _wrong(
+        "zeros left out",
+        "A length at which nothing is right is missing.",
+        "Which lengths should be in the table?",
+        _right_ones_only,
+    ),
+    _wrong(
+        "all up to this length",
+        "Shorter texts were counted too.",
+        "Which texts belong to a length?",
+        _up_to,
+    ),
+    _wrong(
+        "only the last text of each length",
+        "Each text replaced the ones before it.",
+        "What happens to an entry when a second text of its length comes along?",
+        _last_one_wins,
+    ),
+    _wrong(
+        "letters as length",
+        "The texts were grouped by their letters, not by the lengths given.",
+        "Which argument says how long a text is?",
+        {"length_of": lambda text, right, length: len(right)},
+        {"length_of": lambda text, right, length: len(text)},
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "8.4",
+        "Exact match against length",
+        "function",
+        difficulty=2,
+        minutes=10,
+        points=2,
+        answers=(Answer("match_by_length", match_by_length, {"shares": ""}),),
+        cases=_cases,
+        proves="whole texts, shares of each length, zeros included",
+        misconceptions=MISTAKES,
+    ),
+)

@@ -1,0 +1,166 @@
+"""8.5: how many steps apart two places are; 8.6: and at what price."""
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+
+
+def _band(length: int, back: int, ahead: int) -> Tensor:
+    """Each place reads so many places before and after it, and itself."""
+    place = torch.arange(length)
+    apart = place[:, None] - place  # (T, S): how far behind the reader
+    return (apart <= back) & (apart >= -ahead)
+
+
+def _links(length: int, *pairs: tuple[int, int]) -> Tensor:
+    """(reader, read) pairs."""
+    table = torch.zeros(length, length, dtype=torch.bool)
+    for reader, read in pairs:
+        table[reader, read] = True
+    return table
+
+
+def _cases(seed: int) -> list[Case]:
+    """Every place can be reached from every other, so that no search runs for ever."""
+    draw = torch.Generator().manual_seed(seed)
+    ring = [(place, place - 1) for place in range(1, 7)]
+    trap = _band(9, 1, 2) | _links(9, (5, 0), (6, 2), (8, 6))
+    trap[6:8, 5] = False
+    mixed = _band(8, 1, 1)
+    mixed[torch.randperm(6, generator=draw)[:2] + 2, 0] = True
+    tables = {
+        "two neighbours read each other": _band(6, 1, 1),
+        "everybody reads everybody": torch.ones(7, 7, dtype=torch.bool),
+        "two places back, one ahead": _band(9, 2, 1),
+        "one place back, three ahead": _band(8, 1, 3),
+        "a ring: the first reads the last": _links(7, *ring, (0, 6)),
+        "two places, one of them hears nothing new": _links(2, (1, 0), (0, 1), (0, 0)),
+        "a long jump into a dead end": trap,
+        "some long jumps": mixed,
+        "the middle is the last to know": _band(7, 1, 1) | _links(7, (6, 1)),
+        "one place": torch.ones(1, 1, dtype=torch.bool),
+    }
+    return [Case(name, (one,), inputs=("reads",)) for name, one in tables.items()]
+
+
+def path_length(reads: Tensor) -> int:
+    """The course's own answer to 8.5."""
+    return _search(reads, 0, len(reads) - 1)
+
+
+def _search(reads: Tensor, first: int, last: int) -> int:
+    known = torch.arange(len(reads)) == first
+    for steps in range(len(reads)):
+        if known[last]:
+            return steps
+        known = known | (reads & known).any(1)
+    return len(reads)
+
+
+def _by_farthest_jump(reads: Tensor) -> int:
+    """From the place at hand to the farthest that reads it; stuck: a step on."""
+    place, steps = 0, 0
+    while place < len(reads) - 1 and steps < len(reads):
+        readers = reads[:, place].nonzero().flatten().tolist()
+        place, steps = max([*readers, place]), steps + 1
+    return steps
+
+
+def _longest_way(reads: Tensor) -> int:
+    return len(reads) - 1
+
+
+def _doubling(reads: Tensor) -> int:
+    """Squares the table, and counts the squarings."""
+    steps, table = 0, reads | torch.eye(len(reads), dtype=torch.bool)
+    while not table[-1, 0]:
+        table, steps = (table.float() @ table.float()) > 0, steps + 1
+    return steps + (len(reads) > 1)
+
+
+def _until_all_know(reads: Tensor) -> int:
+    known, steps = torch.arange(len(reads)) == 0, 0
+    while not known.all():
+        known, steps = known | (reads & known).any(1), steps + 1
+    return steps
+
+
+MISTAKES = (
+    Misconception(
+        "places counted, not steps",
+        "The places on the way were counted, both ends included.",
+        "How many steps lead from a place to its neighbour?",
+        (lambda reads: path_length(reads) + 1,),
+    ),
+    Misconception(
+        "last step forgotten",
+        "The step onto the last place was not counted.",
+        "How many steps lead from a place to its neighbour?",
+        (lambda reads: max(path_length(reads) - 1, 0),),
+    ),
+    Misconception(
+        "the wrong way round",
+        "The way leads from the last place to the first, or rows were taken for "
+        "columns.",
+        "`reads[t, s]`: t reads s. In which direction does the information go?",
+        (
+            lambda reads: _search(reads.T, 0, len(reads) - 1),
+            lambda reads: _search(reads, len(reads) - 1, 0),
+        ),
+    ),
+    Misconception(
+        "distance in place of steps",
+        "The answer is how far apart the two places stand, whatever the table says.",
+        "What is the answer where everybody reads everybody?",
+        (_longest_way, lambda reads: len(reads)),
+    ),
+    Misconception(
+        "the farthest jump each time",
+        "From each place the farthest jump was taken, which can lead into a dead end.",
+        "Keep all the places that know by now, not one.",
+        (_by_farthest_jump,),
+    ),
+    Misconception(
+        "doublings counted",
+        "The table was multiplied with itself again and again: the steps of each turn "
+        "are twice as long as those of the turn before.",
+        "How many steps does the third squaring add?",
+        (_doubling,),
+    ),
+    Misconception(
+        "until everybody knows",
+        "The search went on until all places knew.",
+        "Which one place is the goal?",
+        (_until_all_know,),
+    ),
+    Misconception(
+        "entries counted",
+        "The entries of the table were counted: that is the price, not the path.",
+        "Start with the first place. Who knows after one step? After two?",
+        (lambda reads: int(reads.sum()),),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "8.5",
+        "Steps between two distant words",
+        "function",
+        difficulty=3,
+        minutes=12,
+        points=3,
+        answers=(Answer("path_length", path_length, {"steps": ""}),),
+        cases=_cases,
+        proves="fewest steps: neighbours, windows, jumps, dead ends",
+        misconceptions=MISTAKES,
+    ),
+    Exercise(
+        "8.6",
+        "A short path, and its price",
+        "written",
+        difficulty=3,
+        minutes=10,
+        points=3,
+    ),
+)
