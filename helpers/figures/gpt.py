@@ -1,0 +1,143 @@
+"""Figures of lesson 10: what a cache saves, the contest, recall and its two heads."""
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from helpers.characters import CharacterHistory
+from helpers.figures import BLUE, GREEN, GREY, ORANGE, SKY, canvas, heat_map
+
+STYLES = ((BLUE, "-", "o"), (ORANGE, "--", "s"), (GREEN, ":", "^"))
+
+
+def cache_work(tokens: Sequence[str]) -> Figure:
+    """Draw which scores are computed to write the last token, without and with a cache.
+
+    Args:
+        tokens: all that has been read when the last token is to be written
+    """
+    figure, panels = canvas(9.2, 3.9, columns=2)
+    titles = ("without a cache: all rows again", "with a cache: one new row")
+    for axes, title, rows in zip(panels, titles, (0, len(tokens) - 1), strict=True):
+        _triangle(axes, tokens, rows)
+        axes.set(title=title, xlabel="key", ylabel="query")
+    panels[1].set(ylabel="")
+    return figure
+
+
+def _triangle(axes: Axes, tokens: Sequence[str], first_row: int) -> None:
+    """Dark: computed now. Light with a dot: computed before, the key is kept."""
+    count = len(tokens)
+    for row in range(count):
+        for column in range(row + 1):
+            now = row >= first_row
+            axes.add_patch(
+                Rectangle(
+                    (column - 0.5, row - 0.5), 1, 1,
+                    facecolor=BLUE if now else "white", edgecolor=GREY,
+                )
+            )  # fmt: skip
+            if not now:
+                axes.plot(column, row, ".", color=GREY, markersize=4)
+    axes.set(xlim=(-0.5, count - 0.5), ylim=(count - 0.5, -0.5), aspect="equal")
+    axes.set_xticks(range(count), tokens, rotation=45, ha="right")
+    axes.set_yticks(range(count), tokens)
+
+
+def contest(
+    histories: Mapping[str, CharacterHistory], baselines: Mapping[str, float]
+) -> Figure:
+    """Draw held-out bits per character against steps and against seconds.
+
+    Args:
+        histories: name -> what was measured
+        baselines: name -> bits per character of models that only count
+    """
+    figure, panels = canvas(10, 4, columns=2)
+    for (name, history), (colour, line, marker) in zip(
+        histories.items(), STYLES, strict=False
+    ):
+        style = {"color": colour, "linestyle": line, "marker": marker, "markersize": 4}
+        panels[0].plot(history.steps, history.bits, label=name, **style)
+        panels[1].plot(history.times, history.bits, label=name, **style)
+    top = max(baselines.values()) + 0.4  # the very beginning is left out
+    for axes, label in zip(panels, ("steps", "seconds of training"), strict=True):
+        for name, bits in baselines.items():
+            axes.axhline(bits, color=GREY, linewidth=0.8, linestyle=":")
+            right = {"ha": "right", "va": "bottom", "fontsize": 8, "color": "#555555"}
+            axes.text(axes.get_xlim()[1], bits, name, **right)
+        axes.set(xlabel=label, ylim=(None, top))
+    panels[0].set(ylabel="bits per held-out character")
+    panels[1].legend(frameon=False, loc="center right")
+    return figure
+
+
+def recall_curves(
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], chance: float
+) -> Figure:
+    """Draw the share of right answers against seconds of training.
+
+    Args:
+        curves: name -> (seconds, accuracy)
+        chance: of guessing one of the values that were told
+    """
+    figure, (axes,) = canvas(7.5, 3.6)
+    for (name, (seconds, right)), (colour, line, marker) in zip(
+        curves.items(), STYLES, strict=False
+    ):
+        style = {"color": colour, "linestyle": line, "marker": marker, "markersize": 4}
+        axes.plot(seconds, right, label=name, **style)
+    label = "one of the values told, at random"
+    axes.axhline(chance, color=GREY, linewidth=1, linestyle=":", label=label)
+    axes.set(
+        xlabel="seconds of training", ylabel="right answers, new texts", ylim=(0, 1.03)
+    )
+    axes.legend(frameon=False)
+    return figure
+
+
+def head_scores(scores: Mapping[str, Tensor], names: Sequence[str]) -> Figure:
+    """Draw a group of bars per head.
+
+    Args:
+        scores: name of the score -> (heads,)
+        names: of the heads
+    """
+    figure, (axes,) = canvas(7.5, 3)
+    width = 0.8 / len(scores)
+    for number, (label, values) in enumerate(scores.items()):
+        places = [place + (number - (len(scores) - 1) / 2) * width
+                  for place in range(len(names))]  # fmt: skip
+        colour, hatch = (BLUE, SKY)[number % 2], ("", "//")[number % 2]
+        bars = axes.bar(
+            places, values.tolist(), width, label=label, color=colour, hatch=hatch,
+            edgecolor="black", linewidth=0.5,
+        )  # fmt: skip
+        axes.bar_label(bars, fmt="%.2f", fontsize=8)
+    axes.set_xticks(range(len(names)), names)
+    axes.set(ylabel="mean weight", ylim=(0, 1.12))
+    axes.legend(frameon=False)
+    return figure
+
+
+def two_heads(maps: Mapping[str, Tensor], tokens: Sequence[str], told: int) -> Figure:
+    """Draw attention maps beside each other; a line divides what is told and asked.
+
+    Args:
+        maps: title -> (T, T)
+        tokens: at both axes
+        told: how many tokens belong to the pairs
+    """
+    size = 0.17 * len(tokens) + 1.4
+    figure, panels = canvas(size * len(maps), size + 0.2, columns=len(maps))
+    for axes, (title, weights) in zip(panels, maps.items(), strict=True):
+        heat_map(axes, weights, tokens, tokens, title, numbers=False, largest=1.0)
+        axes.tick_params(labelsize=7)
+        axes.axhline(told - 0.5, color=ORANGE, linewidth=1.2)
+        axes.set_xticks(range(len(tokens)), tokens, rotation=90, ha="center")
+    for axes in panels[1:]:
+        axes.set(ylabel="")
+    return figure
