@@ -15,10 +15,13 @@ import re
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import torch
+from torch import Tensor
 
 HUB = {"encoder": "bert-base-cased", "gpt2": "gpt2"}
 GPT2 = Path(__file__).parent / "corpora" / "gpt2"
@@ -93,6 +96,47 @@ def load_encoder(name: str = "encoder", attn_implementation: str = "eager") -> A
             folder, attn_implementation=attn_implementation
         )
     return model.eval()
+
+
+def load_gpt2(name: str = "gpt2") -> Any:
+    """Load a language model that is ready to write: no dropout.
+
+    Args:
+        name: as in `path`
+
+    Returns:
+        A model of `transformers` with its language model head, in eval mode.
+    """
+    folder = path(name)
+    from transformers import AutoModelForCausalLM
+
+    with quiet():
+        model = AutoModelForCausalLM.from_pretrained(folder)
+    return model.eval()
+
+
+def left_padded(tokenizer: Any, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+    """Make one batch of prompts that a language model can continue.
+
+    Padding stands on the left, so that the next token follows the last one of every
+    prompt. GPT-2 has no padding token: any id will do, as the mask hides it, and this
+    takes the one that ends a text. The tokenizer itself stays as it is.
+
+    Args:
+        tokenizer: of a language model
+        texts: prompts, none of them empty
+
+    Returns:
+        ids (B, T); mask (B, T), boolean, True = a real token
+    """
+    rows = [torch.tensor(tokenizer(text).input_ids, dtype=torch.long) for text in texts]
+    length = max(map(len, rows))
+    ids = torch.full((len(rows), length), tokenizer.eos_token_id)
+    mask = torch.zeros(len(rows), length, dtype=torch.bool)
+    for place, row in enumerate(rows):
+        ids[place, length - len(row) :] = row
+        mask[place, length - len(row) :] = True
+    return ids, mask
 
 
 def load_tokenizer(name: str = "encoder") -> Any:

@@ -1,0 +1,118 @@
+"""11.7b: positions in a batch of prompts that is padded on the left."""
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+
+
+def places(mask: Tensor) -> Tensor:
+    """The course's own answer to 11.7b."""
+    return (mask.long().cumsum(-1) - 1).clamp(min=0)
+
+
+def _look(call, mask: Tensor) -> Look:
+    """What a padded place gets is free, as long as the model has such a position."""
+    found = call(mask)
+    if not isinstance(found, Tensor) or found.shape != mask.shape:
+        return Look({"positions": found})
+    whole = not found.is_floating_point() and found.dtype != torch.bool
+    valid = bool(((found >= 0) & (found < mask.shape[1])).all())
+    return Look(
+        {
+            "positions of real tokens": found.double().masked_fill(mask == 0, 0.0),
+            "whole numbers": whole,
+            "all from 0 to below the length": valid,
+        }
+    )
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def mask(*lengths: int, of: int) -> Tensor:
+        order = torch.randperm(len(lengths), generator=draw)
+        lengths = torch.tensor(lengths)[order]
+        return torch.arange(of) >= of - lengths[:, None]
+
+    given = {
+        "three prompts": mask(5, 2, 4, of=5),
+        "two prompts": mask(7, 1, of=7),
+        "no padding": mask(3, 3, 3, 3, of=3),
+        "one prompt with room to spare": mask(4, of=6),
+    }
+    return [
+        Case(name, (one,), inputs=("mask",), look=_look) for name, one in given.items()
+    ]
+
+
+@mistake(
+    "padding counted",
+    "The places were counted from the left edge, padding included.",
+    "The first real token of every prompt: which position had it when it was alone?",
+)
+def _all(mask: Tensor) -> Tensor:
+    return torch.arange(mask.shape[1]).expand(mask.shape)
+
+
+@mistake(
+    "counted from 1",
+    "The first real token got position 1.",
+    "From which number does the model count positions?",
+)
+def _from_one(mask: Tensor) -> Tensor:
+    return mask.long().cumsum(-1).clamp(max=mask.shape[1] - 1)
+
+
+@mistake(
+    "counted from 1, beyond the end",
+    "The first real token got position 1, and the last one a position that a text of "
+    "this length does not have.",
+    "From which number does the model count positions?",
+)
+def _beyond(mask: Tensor) -> Tensor:
+    return mask.long().cumsum(-1)
+
+
+@mistake(
+    "negative positions",
+    "The real tokens are right; the padding got position -1, and no table has such a "
+    "row.",
+    "The model looks up a row for padding as well. Which one may it be?",
+)
+def _negative(mask: Tensor) -> Tensor:
+    return mask.long().cumsum(-1) - 1
+
+
+@mistake(
+    "counted from the right",
+    "The positions run backwards.",
+    "Read one row aloud: which token of the prompt comes first?",
+)
+def _right(mask: Tensor) -> Tensor:
+    return mask.shape[1] - 1 - torch.arange(mask.shape[1]).expand(mask.shape)
+
+
+@mistake(
+    "counted down the batch",
+    "The sum ran over the prompts, not along each one.",
+    "Along which axis do the tokens of one prompt stand?",
+)
+def _down(mask: Tensor) -> Tensor:
+    return (mask.long().cumsum(0) - 1).clamp(0, mask.shape[1] - 1)
+
+
+EXERCISES = (
+    Exercise(
+        "11.7b",
+        "Positions in a left-padded batch",
+        "function",
+        difficulty=2,
+        minutes=6,
+        points=2,
+        answers=(Answer("positions_of", places, {"positions": "batch, length"}),),
+        cases=_cases,
+        proves="every prompt counted from its own first token, padding within bounds",
+        misconceptions=(_all, _from_one, _beyond, _negative, _right, _down),
+    ),
+)

@@ -1,0 +1,125 @@
+"""What the exercises share: a language model and a tokenizer that fit on one screen."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+BLOCKED = -1e9  # this or lower counts as minus infinity
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+END = 0  # the toy tokenizer's end of text
+
+
+def normal(draw: torch.Generator, *size: int, dtype: Any = torch.float64) -> Tensor:
+    """Standard normal numbers, drawn in float64 whatever the dtype."""
+    return torch.randn(size, generator=draw, dtype=torch.float64).to(dtype)
+
+
+def words(draw: torch.Generator, vocab_size: int, *size: int) -> Tensor:
+    """Random token ids, none of them 0."""
+    return torch.randint(1, vocab_size, size, generator=draw)
+
+
+def cleaned(scores: Any) -> Any:
+    """Scores with one spelling of "blocked": minus infinity, finfo.min and -1e9."""
+    if not isinstance(scores, Tensor) or not scores.is_floating_point():
+        return scores
+    return scores.masked_fill(scores <= BLOCKED, float("-inf"))
+
+
+class Output:
+    """What a model of `transformers` answers with: `.logits`, also as `[0]`."""
+
+    def __init__(self, logits: Tensor) -> None:
+        self.logits = logits
+
+    def __getitem__(self, place: Any) -> Tensor:
+        return (self.logits,)[0 if place == "logits" else place]
+
+
+class Toy:
+    """A stand-in for GPT-2: its scores depend on every token so far and its place."""
+
+    def __init__(
+        self,
+        draw: torch.Generator,
+        size: int,
+        sharp: float = 2.0,
+        likes: int | None = None,
+    ) -> None:
+        self.sharp, self.likes = sharp, likes
+        self.first, self.second = (normal(draw, size, size) for _ in range(2))
+        self.read = 0  # tokens; tells mistakes apart that led to the same result
+
+    def __call__(self, input_ids: Tensor, **_: Any) -> Output:
+        """(B, T) -> scores (B, T, V)."""
+        if input_ids.dim() != 2:
+            shape = tuple(input_ids.shape)
+            raise ValueError(f"the model takes ids (batch, length), got {shape}")
+        self.read += input_ids.numel()
+        length = input_ids.shape[1]
+        near = 0.4 ** (torch.arange(length)[:, None] - torch.arange(length)).double()
+        seen = near.tril() @ self.second[input_ids]  # (B, T, V): the past, fading
+        scores = self.sharp * (self.first[input_ids] + seen.sin())
+        if self.likes is not None:
+            scores[..., self.likes] += 1.5
+        return Output(scores)
+
+    def eval(self) -> "Toy":
+        """As modules have it."""
+        return self
+
+
+class Fixed(Toy):
+    """A model that always says the same."""
+
+    def __init__(self, logits: Sequence[float]) -> None:
+        self.logits = torch.tensor(logits, dtype=torch.float64)
+        self.read = 0
+
+    def __call__(self, input_ids: Tensor, **_: Any) -> Output:
+        """(B, T) -> scores (B, T, V)."""
+        return Output(self.logits.expand(*input_ids.shape, -1).clone())
+
+
+class Batch(dict):
+    """Ids and mask as tokenizers give them: `batch.input_ids`, `model(**batch)`."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class Letters:
+    """A tokenizer that knows letters; id 0 ends a text and is a special token."""
+
+    eos_token_id, eos_token = END, "<end>"
+
+    def __call__(self, text: str, return_tensors: str | None = None, **_: Any) -> Batch:
+        """A text -> ids and mask."""
+        ids = [LETTERS.index(letter) + 1 for letter in text]
+        mask = [1] * len(ids)
+        if return_tensors:
+            ids, mask = torch.tensor([ids]), torch.tensor([mask])
+        return Batch(input_ids=ids, attention_mask=mask)
+
+    def encode(self, text: str, return_tensors: str | None = None, **_: Any) -> Any:
+        """A text -> ids."""
+        return self(text, return_tensors).input_ids
+
+    def decode(self, ids: Any, skip_special_tokens: bool = False, **_: Any) -> Any:
+        """Ids -> a text; a batch -> a list of texts, as `transformers` 5 does."""
+        ids = ids.tolist() if isinstance(ids, Tensor) else ids
+        if isinstance(ids, int):
+            ids = [ids]
+        if ids and isinstance(ids[0], list):
+            return [self.decode(row, skip_special_tokens) for row in ids]
+        end = "" if skip_special_tokens else self.eos_token
+        return "".join(LETTERS[one - 1] if one else end for one in ids)
+
+    def batch_decode(self, ids: Any, **how: Any) -> list[str]:
+        """A batch -> a list of texts."""
+        return [self.decode(row, **how) for row in ids]

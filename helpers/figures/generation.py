@@ -1,0 +1,189 @@
+"""Figures of lesson 11: next tokens, temperature, top-p, a beam, surprise, reward."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from helpers.figures import BLUE, GREEN, GREY, ORANGE, RED, SKY, canvas
+
+
+def readable(token: str) -> str:
+    """A token as it can be printed: its space and its line break become visible."""
+    return token.replace(" ", "␣").replace("\n", "⏎").replace("$", r"\$") or "∅"
+
+
+def next_tokens(tokens: Sequence[str], shares: Tensor, prompt: str) -> Figure:
+    """Draw the likeliest next tokens, the best on top.
+
+    Args:
+        tokens: N texts, the likeliest first
+        shares: (N,), their probabilities
+        prompt: what they follow
+    """
+    figure, (axes,) = canvas(7, 0.26 * len(tokens) + 1)
+    places = np.arange(len(tokens))
+    axes.barh(places, shares.numpy(), color=BLUE)
+    axes.set_yticks(places, [readable(token) for token in tokens], family="monospace")
+    axes.invert_yaxis()
+    axes.set(xlabel="probability", title=f"after “{prompt}”")
+    for place, share in zip(places, shares.tolist(), strict=True):
+        axes.text(share, place, f" {share:.3f}", va="center", fontsize=8)
+    axes.margins(x=0.1)
+    _open(axes)
+    return figure
+
+
+def temperatures(
+    by_heat: Mapping[float, Tensor], ids: Tensor, tokens: Sequence[str]
+) -> Figure:
+    """Draw the same tokens at several temperatures.
+
+    Args:
+        by_heat: temperature -> probabilities (V)
+        ids: (N,), which tokens
+        tokens: N texts
+    """
+    figure, panels = canvas(2.4 * len(by_heat) + 0.6, 3.2, columns=len(by_heat))
+    places = np.arange(len(tokens))
+    for axes, (heat, shares) in zip(panels, by_heat.items(), strict=True):
+        axes.barh(places, shares[ids].numpy(), color=BLUE)
+        axes.set_yticks(places, [readable(one) for one in tokens], family="monospace")
+        rest = 1 - shares[ids].sum().item()
+        axes.set(title=f"temperature {heat}", xlim=(0, 1), xlabel="probability")
+        axes.set_xticks([0, 0.5, 1])
+        axes.text(0.97, 0.06, f"all others: {rest:.2f}", transform=axes.transAxes,
+                  ha="right", fontsize=9)  # fmt: skip
+        axes.invert_yaxis()
+        _open(axes)
+    for axes in panels[1:]:
+        axes.set_yticklabels([])
+    return figure
+
+
+def nuclei(rows: Mapping[str, Tensor], p: float, k: int) -> Figure:
+    """Draw sorted probabilities, and how far top-p and top-k reach.
+
+    Args:
+        rows: prompt -> probabilities (V)
+        p: of top-p
+        k: of top-k
+    """
+    figure, panels = canvas(4.2 * len(rows), 3.2, columns=len(rows))
+    for axes, (prompt, shares) in zip(panels, rows.items(), strict=True):
+        falling = shares.sort(descending=True).values.numpy()
+        size = int((falling.cumsum() < p).sum()) + 1
+        edges = np.arange(min(len(falling), 1000) + 1) + 0.5
+        label = f"p = {p}: {size} token{'s' * (size > 1)}"
+        shown, floor = falling[:1000], {"baseline": 1e-6}
+        axes.stairs(shown[:size], edges[: size + 1], fill=True, color=SKY,
+                    label=label, **floor)  # fmt: skip
+        axes.stairs(shown, edges, color=BLUE, **floor)
+        axes.axvline(k, color=ORANGE, linestyle="--", label=f"k = {k}")
+        axes.set(xscale="log", yscale="log", ylim=(1e-6, 1.5), xlim=(0.5, 1000))
+        axes.set(title=f"after “{prompt}”", xlabel="rank", ylabel="probability")
+        axes.legend(loc="lower left", fontsize=9)
+    for axes in panels[1:]:
+        axes.set(ylabel="")
+    return figure
+
+
+def beam_tree(first: Tensor, second: Tensor, tokens: str, width: int) -> Figure:
+    """Draw two steps of a beam search: kept texts in colour, dropped ones grey.
+
+    Args:
+        first: (V,), probabilities of the first token
+        second: (V, V), of the second one after each first
+        tokens: a letter for each token
+        width: of the beam
+    """
+    figure, (axes,) = canvas(8, 3.6)
+    size = len(first)
+    both = first[:, None] * second
+    kept = set(first.topk(width).indices.tolist())
+    candidates = {(a, b): both[a, b].item() for a in kept for b in range(size)}
+    last = sorted(candidates, key=candidates.get, reverse=True)[:width]
+    greedy = int(first.argmax()), int(second[first.argmax()].argmax())
+    middle = (size * size - 1) / 2
+    axes.text(-0.04, middle, "start", ha="right", va="center")
+    for a in range(size):
+        height = size * a + (size - 1) / 2
+        colour = BLUE if a in kept else GREY
+        label = f"{tokens[a]}  {first[a]:.2f}"
+        _branch(axes, (0, middle), (1, height), label, colour, greedy[0] == a)
+        for b in range(size if a in kept else 0):
+            colour = BLUE if (a, b) in last else GREY
+            label = f"{tokens[a]}{tokens[b]}  {both[a, b]:.2f}"
+            start, stop = (1.35, height), (2.35, size * a + b)
+            _branch(axes, start, stop, label, colour, greedy == (a, b))
+    axes.plot([], [], color=BLUE, label="kept by the beam")
+    axes.plot([], [], color=GREY, label="dropped")
+    axes.plot([], [], color=RED, linestyle=":", linewidth=3, label="greedy's way")
+    axes.legend(loc="lower right", frameon=False)
+    axes.set(xlim=(-0.3, 3.6), ylim=(size * size - 0.3, -0.7))
+    axes.axis("off")
+    return figure
+
+
+def _branch(
+    axes: Axes, start: tuple, stop: tuple, label: str, colour: str, greedy: bool
+) -> None:
+    """Draw an edge of the tree and what stands at its end."""
+    ends = [start[0], stop[0]], [start[1], stop[1]]
+    axes.plot(*ends, color=colour, linewidth=1.5)
+    if greedy:
+        axes.plot(*ends, color=RED, linestyle=":", linewidth=3)
+    weight = "bold" if colour == BLUE else "normal"
+    axes.text(stop[0] + 0.03, stop[1], label, va="center", color=colour,
+              weight=weight, family="monospace")  # fmt: skip
+
+
+def surprise_bars(texts: Mapping[str, tuple[Sequence[str], Tensor]]) -> Figure:
+    """Draw texts as rows of bars: -log p of each token.
+
+    Args:
+        texts: title -> (N tokens, (N,) surprises)
+    """
+    figure, panels = canvas(9, 1.75 * len(texts), rows=len(texts))
+    highest = max(heights.max().item() for _, heights in texts.values())
+    most = max(len(tokens) for tokens, _ in texts.values())
+    for axes, (title, (tokens, heights)) in zip(panels, texts.items(), strict=True):
+        places = np.arange(len(tokens))
+        axes.bar(places, heights.numpy(), color=BLUE)
+        names = [_short(token) for token in tokens]
+        axes.set_xticks(places, names, rotation=30, ha="right", fontsize=8)
+        axes.set(ylim=(0, 1.05 * highest), xlim=(-0.6, most - 0.4), ylabel="surprise")
+        axes.set_title(title, fontsize=10, loc="left")
+        _open(axes)
+    return figure
+
+
+def best_of(counts: Sequence[int], rewards: Tensor) -> Figure:
+    """Draw what choosing the best of n gains.
+
+    Args:
+        counts: N numbers n
+        rewards: (N, prompts), of the chosen texts
+    """
+    figure, (axes,) = canvas(5.5, 3)
+    axes.plot(counts, rewards.numpy(), color=GREY, linewidth=0.8)
+    axes.plot(counts, rewards.mean(1).numpy(), "o-", color=GREEN, label="mean")
+    axes.plot([], [], color=GREY, linewidth=0.8, label="each beginning")
+    axes.set(xscale="log", xlabel="n", ylabel="stars of the chosen text")
+    axes.set_xticks(counts, [str(count) for count in counts])
+    axes.minorticks_off()
+    axes.legend(frameon=False, fontsize=9)
+    _open(axes)
+    return figure
+
+
+def _short(token: str) -> str:
+    """A token as the label of a bar."""
+    ends = token.startswith("<|") and token.endswith("|>")
+    return "(end)" if ends else readable(token.strip(" ") or token)[:11]
+
+
+def _open(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
