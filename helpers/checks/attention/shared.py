@@ -8,7 +8,7 @@ from torch import Tensor
 
 from helpers.checks.exercise import Case, Property
 
-# d_head is a square, for `torch.sqrt(torch.tensor(d_head))` is right, and float32; and it
+# d_head is a square, for `torch.sqrt(torch.tensor(d_head))` is right, and float32. It
 # is not 4, where the root and the half are one.
 BATCH, HEADS, QUERIES, KEYS, D_HEAD, WIDTH = 2, 3, 5, 7, 9, 6
 
