@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 LESSON ?=
+EXERCISE ?=
 ARGS ?=
 
 VENV := .venv
@@ -21,7 +22,7 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help lab setup test quick lint check unit solutions students build \
-        kill-matrix progress pretrain clean
+        kill-matrix hunt transcripts progress pretrain clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -56,8 +57,14 @@ students: setup  ## execute every untouched student notebook
 build: setup  ## build notebooks/ and solutions/ from lessons/
 	$(PY) -m tools.build $(ARGS)
 
-kill-matrix: setup  ## print which check names which known mistake
-	$(PY) -m tools.kill_matrix $(ARGS)
+kill-matrix: setup  ## find which check names which known mistake; writes docs/kill-matrix.md
+	$(PY) -m tools.kill_matrix --jobs 2 --write $(ARGS)
+
+hunt: setup  ## hunt for wrong answers that pass; EXERCISE=2.2 for one exercise
+	$(PY) -m tools.hunt $(EXERCISE)
+
+transcripts: setup  ## write anew what every check says, to be read
+	$(PY) -m tools.transcripts
 
 progress: setup  ## print which exercises you have passed
 	@$(PY) -m helpers.checks.progress

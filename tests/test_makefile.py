@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGETS = "help lab setup test quick check build clean kill-matrix progress pretrain"
+TARGETS = "help lab setup test quick check build clean kill-matrix hunt transcripts progress pretrain"
 
 pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 
@@ -155,7 +155,9 @@ def test_clean_never_touches_work(folder):
         ("build", "tools.build"),
         ("check", "tools.build --check"),
         ("pretrain", "tools.pretrain"),
-        ("kill-matrix", "tools.kill_matrix"),
+        ("kill-matrix", "tools.kill_matrix --jobs 2 --write"),
+        ("hunt", "tools.hunt"),
+        ("transcripts", "tools.transcripts"),
         ("progress", "helpers.checks.progress"),
     ],
 )
