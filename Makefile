@@ -57,7 +57,7 @@ students: setup  ## execute every untouched student notebook
 build: setup  ## build notebooks/ and solutions/ from lessons/
 	$(PY) -m tools.build $(ARGS)
 
-kill-matrix: setup  ## find which check names which known mistake; writes docs/kill-matrix.md
+kill-matrix: setup  ## put every known mistake to its check: docs/kill-matrix.md
 	$(PY) -m tools.kill_matrix --jobs 2 --write $(ARGS)
 
 hunt: setup  ## hunt for wrong answers that pass; EXERCISE=2.2 for one exercise
