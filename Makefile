@@ -22,7 +22,7 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help lab setup test quick lint check unit solutions students build \
-        kill-matrix hunt transcripts progress pretrain clean
+        kill-matrix hunt transcripts bench progress pretrain clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -65,6 +65,9 @@ hunt: setup  ## hunt for wrong answers that pass; EXERCISE=2.2 for one exercise
 
 transcripts: setup  ## write anew what every check says, to be read
 	$(PY) -m tools.transcripts
+
+bench: setup  ## measure the course beside its peers; QUICK=1 for a first look
+	$(PY) -m tools.bench $(if $(QUICK),--quick)
 
 progress: setup  ## print which exercises you have passed
 	@$(PY) -m helpers.checks.progress
