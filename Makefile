@@ -3,6 +3,7 @@
 PYTHON ?= python3
 LESSON ?=
 SUBMISSIONS ?=
+EXERCISE ?=
 ARGS ?=
 
 VENV := .venv
@@ -22,7 +23,8 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help lab setup test quick lint check unit solutions students build \
-        kill-matrix progress pretrain finetune clean release grade
+        kill-matrix hunt transcripts bench progress pretrain finetune clean \
+        release grade
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -57,8 +59,17 @@ students: setup  ## execute every untouched student notebook
 build: setup  ## build notebooks/ and solutions/ from lessons/
 	$(PY) -m tools.build $(ARGS)
 
-kill-matrix: setup  ## print which check names which known mistake
-	$(PY) -m tools.kill_matrix $(ARGS)
+kill-matrix: setup  ## put every known mistake to its check: docs/kill-matrix.md
+	$(PY) -m tools.kill_matrix --jobs 2 --write $(ARGS)
+
+hunt: setup  ## hunt for wrong answers that pass; EXERCISE=2.2 for one exercise
+	$(PY) -m tools.hunt $(EXERCISE)
+
+transcripts: setup  ## write anew what every check says, to be read
+	$(PY) -m tools.transcripts
+
+bench: setup  ## measure the course beside its peers; QUICK=1 for a first look
+	$(PY) -m tools.bench $(if $(QUICK),--quick)
 
 progress: setup  ## print which exercises you have passed
 	@$(PY) -m helpers.checks.progress

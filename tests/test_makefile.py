@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGETS = "help lab setup test quick check build clean kill-matrix progress pretrain"
+TARGETS = (
+    "help lab setup test quick check build clean kill-matrix hunt transcripts bench "
+    "progress pretrain"
+)
 
 pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 
@@ -155,7 +158,10 @@ def test_clean_never_touches_work(folder):
         ("build", "tools.build"),
         ("check", "tools.build --check"),
         ("pretrain", "tools.pretrain"),
-        ("kill-matrix", "tools.kill_matrix"),
+        ("kill-matrix", "tools.kill_matrix --jobs 2 --write"),
+        ("hunt", "tools.hunt"),
+        ("bench", "tools.bench"),
+        ("transcripts", "tools.transcripts"),
         ("progress", "helpers.checks.progress"),
     ],
 )

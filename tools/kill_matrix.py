@@ -6,7 +6,11 @@ seeds. A check that lets one pass, or gives it another's name, is a check to rep
 
 import argparse
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +20,7 @@ from helpers.checks.exercise import Exercise, Misconception
 from helpers.checks.report import Report
 
 SEEDS = 20
+TABLE = Path(__file__).resolve().parents[1] / "docs" / "kill-matrix.md"
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,21 @@ class Trial:
         )
 
 
+@dataclass(frozen=True)
+class Line:
+    """What became of one misconception, over all its spellings and seeds."""
+
+    exercise: str
+    title: str
+    name: str
+    spellings: int
+    tried: int
+    rejected: int
+    named: int
+    misnamed: int  # called by another's name
+    failures: tuple[str, ...]  # the first few
+
+
 def answers_with(exercise: Exercise, place: int, one: Any) -> tuple:
     """The course's own answers, with one in place of the answer at `place`."""
     answers = list(exercise.references)
@@ -72,57 +92,117 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--seeds", type=int, default=SEEDS, help=f"default: {SEEDS}")
     parser.add_argument("--exercise", help="one exercise, such as 2.2; default: all")
+    parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
+    parser.add_argument("--write", action="store_true", help=f"write {TABLE.name} too")
     options = parser.parse_args(arguments)
-    torch.set_num_threads(1)  # the inputs are small: threads only wait for each other
     chosen = [
-        exercise
+        exercise.id
         for exercise in exercises()
         if exercise.misconceptions and options.exercise in (None, exercise.id)
     ]
-    if not chosen or options.seeds < 1:
+    if not chosen or min(options.seeds, options.jobs) < 1:
         print("Nothing to do: no such exercise, or no seeds.", file=sys.stderr)
         return 2
-    done = [trial for one in chosen for trial in _table(one, range(options.seeds))]
-    return _totals(done)
+    lines: list[Line] = []
+    for one in _lines(chosen, options.seeds, options.jobs):
+        _print(one)
+        lines += one
+    if options.write and not options.exercise:
+        TABLE.write_text(_page(lines, options.seeds), encoding="utf-8")
+    return _totals(lines)
 
 
-def _table(exercise: Exercise, seeds: range) -> list[Trial]:
-    """Print a line for each misconception of an exercise."""
-    print(f"{exercise.id} {exercise.title} ({exercise.kind})")
-    print(f"  {'misconception':36} {'spellings':>9} {'rejected':>11} {'named':>11}")
-    every = []
+def _lines(chosen: list[str], seeds: int, jobs: int) -> Iterator[list[Line]]:
+    """The lines of each exercise, in order."""
+    work = [(name, seeds) for name in chosen]
+    if jobs == 1:
+        yield from map(_lines_of, work)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(_lines_of, work)
+
+
+def _lines_of(work: tuple[str, int]) -> list[Line]:
+    """Try every misconception of an exercise on every seed."""
+    torch.set_num_threads(1)  # the inputs are small: threads only wait for each other
+    name, seeds = work
+    exercise = next(one for one in exercises() if one.id == name)
+    lines = []
     for known in exercise.misconceptions:
         mine = [
             tried(exercise, known, spelling, seed)
-            for seed in seeds
+            for seed in range(seeds)
             for spelling in range(len(known.spellings))
         ]
-        rejected, named = sum(t.rejected for t in mine), sum(t.named for t in mine)
-        print(
-            f"  {known.name:36} {len(known.spellings):9}"
-            f" {f'{rejected}/{len(mine)}':>11} {f'{named}/{len(mine)}':>11}"
+        failures = [trial for trial in mine if not trial.named]
+        lines.append(
+            Line(
+                exercise.id,
+                exercise.title,
+                known.name,
+                len(known.spellings),
+                len(mine),
+                sum(trial.rejected for trial in mine),
+                sum(trial.named for trial in mine),
+                sum(trial.report.misconception is not None for trial in failures),
+                tuple(str(trial) for trial in failures[:3]),
+            )
         )
-        every += mine
+    return lines
+
+
+def _print(lines: list[Line]) -> None:
+    print(f"{lines[0].exercise} {lines[0].title}")
+    print(f"  {'misconception':36} {'spellings':>9} {'rejected':>11} {'named':>11}")
+    for one in lines:
+        print(
+            f"  {one.name:36} {one.spellings:9}"
+            f" {f'{one.rejected}/{one.tried}':>11} {f'{one.named}/{one.tried}':>11}"
+        )
     print(flush=True)
-    return every
 
 
-def _totals(done: list[Trial]) -> int:
-    """Print the sums and what went wrong; returns the exit status."""
-    known = {(trial.exercise.id, trial.misconception.name) for trial in done}
-    rejected, named = sum(t.rejected for t in done), sum(t.named for t in done)
-    failures = [trial for trial in done if not trial.named]
-    wrong = sum(trial.report.misconception is not None for trial in failures)
-    print(
-        f"{len(known)} misconceptions, {len(done)} wrong answers: "
-        f"{rejected / len(done):.1%} rejected, {named / len(done):.1%} named, "
-        f"{wrong} with a wrong name."
+def _page(lines: list[Line], seeds: int) -> str:
+    """The table as a page of the documentation."""
+    rows = [
+        f"| {one.exercise} | {one.name} | {one.spellings} "
+        f"| {one.rejected}/{one.tried} | {one.named}/{one.tried} |"
+        for one in lines
+    ]
+    return "\n".join(
+        [
+            "# Which check names which mistake",
+            "",
+            "Written by `make kill-matrix`; not edited by hand. Every spelling of",
+            f"every known mistake was put to its check on the inputs of {seeds} seeds.",
+            "",
+            _sum(lines),
+            "",
+            "| exercise | known mistake | spellings | rejected | called by its name |",
+            "|---|---|---|---|---|",
+            *rows,
+            "",
+        ]
     )
-    first: dict[tuple, Trial] = {}
-    for trial in failures:
-        key = trial.exercise.id, trial.misconception.name, trial.spelling
-        first.setdefault(key, trial)
-    print(*first.values(), sep="\n", end="\n" if first else "")
+
+
+def _sum(lines: list[Line]) -> str:
+    tried = sum(one.tried for one in lines)
+    rejected = sum(one.rejected for one in lines) / tried
+    named = sum(one.named for one in lines) / tried
+    count = len({one.exercise for one in lines})
+    return (
+        f"{count} exercises, {len(lines)} misconceptions, "
+        f"{tried} wrong answers: {rejected:.1%} rejected, {named:.1%} named, "
+        f"{sum(one.misnamed for one in lines)} with a wrong name."
+    )
+
+
+def _totals(lines: list[Line]) -> int:
+    """Print the sums and what went wrong; returns the exit status."""
+    print(_sum(lines))
+    failures = [text for one in lines for text in one.failures]
+    print(*failures, sep="\n", end="\n" if failures else "")
     return 1 if failures else 0
 
 

@@ -1,0 +1,91 @@
+"""The measurements: two works in turns, and a page written from what was found."""
+
+import time
+
+import pytest
+
+from tools.bench import course
+from tools.bench.page import page
+from tools.bench.timing import Race, race, seconds
+
+FOUND = {
+    "machine": {
+        "cpu": "a cpu, 2 cores",
+        "threads": 1,
+        "python": "3.11",
+        "torch": "2",
+        "transformers": "5",
+    },
+    "races": [
+        {"work": "fast", "peer": "x", "ours": 0.001, "theirs": 0.002, "aim": 1.0},
+        {"work": "slow", "peer": "y", "ours": 3.0, "theirs": 2.0, "aim": 1.0},
+        {"work": "told", "peer": "z", "ours": 1.0, "theirs": 2.0, "aim": None},
+    ],
+    "checks": [{"exercise": "2.2", "passed": 0.01, "wrong": 0.5}],
+    "imports": {"helpers": 0.01, "helpers.checks": 0.12},
+    "growth": [
+        {
+            "length": 256,
+            "seconds": 0.001,
+            "megabytes": 2.0,
+            "seconds_with_weights": 0.002,
+            "megabytes_with_weights": 9.0,
+        }
+    ],
+    "notebooks": [{"name": "02_attention", "seconds": 60.0, "megabytes": 900.0}],
+}
+
+
+def test_works_run_in_turns_and_the_ratio_is_theirs():
+    order = []
+
+    def work(name, pause):
+        def run():
+            order.append(name)
+            time.sleep(pause)
+
+        return run
+
+    found = race("sleep", work("ours", 0.06), "nap", work("theirs", 0.03), 1.0, 5)
+    assert 1.5 < found.ratio < 2.5 and found.met is False
+    turns = order[4:]  # both warm up and are tried first
+    assert len(turns) == 10
+    assert all(set(turns[i : i + 2]) == {"ours", "theirs"} for i in range(0, 10, 2))
+    assert turns[0] != turns[2]
+
+
+def test_a_short_work_is_repeated():
+    calls = []
+    race("nothing", lambda: calls.append(1), "nothing", lambda: None, rounds=2)
+    assert len(calls) > 100
+    assert seconds(lambda: time.sleep(0.01), 3) < 0.1
+
+
+def test_an_aim_is_met_missed_or_absent():
+    assert Race("w", "p", 1.0, 2.0, 0.5).met is True
+    assert Race("w", "p", 1.1, 2.0, 0.5).met is False
+    assert Race("w", "p", 1.1, 2.0).met is None
+
+
+def test_the_page_tells_work_peer_ratio_and_aim():
+    text = page(FOUND)
+    assert "| fast | 1 ms | x: 2 ms | 0.50 | at most 1.00, met |" in text
+    assert "| slow | 3.00 s | y: 2.00 s | 1.50 | at most 1.00, missed |" in text
+    assert "| told | 1.00 s | z: 2.00 s | 0.50 |  |" in text
+    assert "a cpu, 2 cores, 1 thread" in text
+    assert "median 255 ms, longest 500 ms" in text
+    assert "| 02_attention | 60 s | 900 MB |" in text
+    assert "takes about 0.5 minutes" in text
+    assert "`helpers.checks` 0.12" in text
+
+
+def test_a_script_that_fails_is_told():
+    with pytest.raises(RuntimeError, match="2048 failed(.|\n)*ZeroDivisionError"):
+        course._measured("1 / 0", "2048")
+
+
+@pytest.mark.slow
+def test_kept_weights_cost_memory_that_the_fused_kernel_does_not():
+    long = course._measured(course.ATTENTION, "1024", "fused")
+    kept = course._measured(course.ATTENTION, "1024", "weights")
+    assert kept[1] > long[1] + 30  # 8 heads x 1,024 x 1,024 x 4 bytes = 32 MB

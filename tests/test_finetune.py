@@ -1,0 +1,206 @@
+"""The fine-tuning loop and its command: one process, two processes, one checkpoint."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers import fine_tuning, pretrained
+from helpers.checks.bert.shared import VOCAB, tiny_config
+from helpers.fine_tuning import Recipe
+from tools import measure_reviews
+from tools.execute import quiet_environment
+
+pytestmark = pytest.mark.lesson("09")
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A BERT of two small layers, with the bundled tokenizer's files beside it."""
+    from transformers import BertModel
+
+    folder = tmp_path_factory.mktemp("small")
+    tokenizer = pretrained.load_tokenizer()
+    sizes = {"vocab_size": len(tokenizer), "num_hidden_layers": 2}
+    torch.manual_seed(0)
+    with pretrained.quiet():
+        config = tiny_config(**sizes, hidden_size=8, max_position_embeddings=128)
+        BertModel(config).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Reviews of four tokens; the second one gives the label away."""
+    draw = torch.Generator().manual_seed(0)
+    ids = torch.randint(10, VOCAB, (48, 4), generator=draw)
+    labels = torch.arange(48) % 5
+    ids[:, 1] = labels + 4
+    return [
+        {"ids": row.tolist(), "label": int(label)}
+        for row, label in zip(ids, labels, strict=True)
+    ]
+
+
+SMALL = Recipe(epochs=30, batch_size=8, rate=0.01, head_rate=0.02, frozen=0)
+
+
+def small_model(dropout=0.0, **more):
+    from helpers.mean_classifier import MeanClassifier
+
+    torch.manual_seed(1)
+    names = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+    options = dict.fromkeys(names, dropout) | {"num_labels": 5} | more
+    return MeanClassifier(tiny_config(**options))
+
+
+def test_it_learns_what_can_be_learned(rows, capfd):
+    model = small_model()
+    history = fine_tuning.fine_tune(model, rows, SMALL)
+    steps = 30 * 6
+    assert len(history.loss) == len(history.rate) == len(history.norm) == steps
+    assert history.loss[0] > 1.4 and sum(history.loss[-6:]) / 6 < 0.1
+    assert history.seconds > 0 and capfd.readouterr() == ("", "")
+
+
+def test_the_rate_rises_and_falls_to_nothing(rows):
+    history = fine_tuning.fine_tune(small_model(), rows, replace(SMALL, epochs=5))
+    top = history.rate.index(max(history.rate))
+    assert top == 2 and max(history.rate) == pytest.approx(0.01)  # a tenth of 30
+    assert history.rate[:3] == pytest.approx([0.01 / 3, 0.02 / 3, 0.01])
+    falls = torch.tensor(history.rate[top + 1 :]).diff()
+    assert (falls < 0).all() and falls.std() < 1e-6
+    assert 0 < history.rate[-1] < 0.0005
+
+
+def test_a_constant_rate_on_request(rows):
+    recipe = replace(SMALL, epochs=1, schedule="constant")
+    assert set(fine_tuning.fine_tune(small_model(), rows, recipe).rate) == {0.01}
+
+
+def test_frozen_layers_stay_and_the_others_move(rows):
+    model = small_model(num_hidden_layers=2)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    fine_tuning.fine_tune(model, rows, replace(SMALL, epochs=1, frozen=1))
+    for name, value in model.state_dict().items():
+        still = "embeddings" in name or "layer.0." in name
+        moved = not torch.equal(before[name], value)
+        assert moved is not still or "key.bias" in name, name  # softmax ignores these
+
+
+def test_nothing_is_frozen_unless_asked(rows):
+    model = small_model()
+    fine_tuning.optimizer_for(model, SMALL)
+    assert all(weight.requires_grad for weight in model.parameters())
+
+
+def test_the_same_seed_gives_the_same_losses(rows):
+    recipe = replace(SMALL, epochs=2)
+
+    def losses(seed):
+        torch.manual_seed(0)
+        one = replace(recipe, seed=seed)
+        return fine_tuning.fine_tune(small_model(), rows, one).loss
+
+    assert losses(0) == losses(0) != losses(1)
+
+
+def test_dropout_is_on_while_it_trains(rows):
+    recipe = replace(SMALL, epochs=1)
+    plain = fine_tuning.fine_tune(small_model().eval(), rows, recipe)
+    dropped = fine_tuning.fine_tune(small_model(0.4).eval(), rows, recipe)
+    assert plain.loss != dropped.loss
+
+
+# --- the command ----------------------------------------------------------------------
+
+
+def run(folder, output, *before):
+    """Fine-tune the small model by the command; returns losses and printed lines."""
+    options = [
+        "--model", folder, "--output", output, "--reviews", 48, "--epochs", 2,
+        "--batch-size", 8, "--rate", 0.01, "--frozen", 0, "--dropout", 0,
+    ]  # fmt: skip
+    command = [sys.executable, *before, "-m", "tools.finetune", *map(str, options)]
+    if before:  # accelerate's launcher takes the module itself
+        command = [sys.executable, *before, "--module", "tools.finetune"]
+        command += map(str, options)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=quiet_environment(ROOT) | {"PYTHONWARNINGS": "default"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    facts = json.loads((output / "history.json").read_text())
+    return facts, done.stdout.splitlines()
+
+
+LAUNCH = ("-m", "accelerate.commands.launch", "--num_processes", "2")
+TWO = (
+    *LAUNCH, "--multi_gpu", "--num_machines", "1", "--mixed_precision", "no",
+    "--dynamo_backend", "no", "--main_process_port", "0",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="gloo between processes needs POSIX here")
+def test_two_processes_take_the_same_way_as_one(folder, tmp_path):
+    one, lines = run(folder, tmp_path / "one")
+    two, two_lines = run(folder, tmp_path / "two", *TWO)
+    assert "48 reviews on 1 process(es)" in lines
+    assert two_lines.count("48 reviews on 2 process(es)") == 1
+    assert len(one["loss"]) == len(two["loss"]) == 12
+    assert two["loss"] == pytest.approx(one["loss"], rel=0, abs=1e-4)
+    assert one["loss"][0] - one["loss"][-1] > 0.01  # there was something to compare
+    for name in ("one", "two"):
+        weights = list((tmp_path / name).glob("*.safetensors"))
+        assert len(weights) == 1
+    model = fine_tuning.load_classifier(str(tmp_path / "two"))
+    other = fine_tuning.load_classifier(str(tmp_path / "one"))
+    for mine, theirs in zip(model.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_a_launch_that_starts_one_process_says_so():
+    """`accelerate launch --cpu` starts one process, whatever number it is given."""
+    done = subprocess.run(
+        [sys.executable, *LAUNCH, "--cpu", "--module", "tools.finetune"],
+        cwd=ROOT,
+        env=quiet_environment(ROOT),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode and "just one process" in done.stderr
+
+
+# --- measuring ------------------------------------------------------------------------
+
+
+def test_the_gap_is_paired():
+    ours, theirs = [True, True, True, False], [True, False, True, False]
+    apart, error = measure_reviews.gap(ours, theirs)
+    assert apart == 0.25 and error == pytest.approx(0.25)
+
+
+def test_the_report_pools_folds_and_leaves_the_chosen_one_out(capsys):
+    bags = {
+        "keywords": [[False, False]] * 5,
+        "good bag": [[True, False]] * 5,
+    }
+    ours = {fold: [True, fold == 4] for fold in range(5)}
+    assert measure_reviews.report(bags, ours) == pytest.approx(0.1)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2].startswith("gap to 'good bag', folds all: 10.0 points")
+    assert lines[-1].startswith("gap to 'good bag', folds without 4: 0.0 points")

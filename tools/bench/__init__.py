@@ -1,0 +1,1 @@
+"""The course beside what a user would pick instead: `make bench`."""

@@ -1,0 +1,90 @@
+"""Measure the course beside its peers: `python -m tools.bench [--quick]`."""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from tools.bench import course, models
+from tools.bench.page import page
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+FAMILIES = (
+    models.attentions,
+    models.stacks,
+    models.gpt_training,
+    models.generation,
+    models.recurrents,
+)
+
+
+def machine() -> dict[str, Any]:
+    """What the absolute times belong to."""
+    return {
+        "cpu": f"{_cpu()}, {os.cpu_count()} cores",
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+    }
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = (x.split(":", 1)[1].strip() for x in lines if x.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def measure(quick: bool) -> dict[str, Any]:
+    """All of it, with a line on the screen for each part."""
+    torch.manual_seed(0)
+    found: dict[str, Any] = {"machine": machine(), "races": []}
+    for family in FAMILIES:
+        for one in family(quick):
+            found["races"].append(asdict(one))
+            print(f"{one.work}: {one.ratio:.2f} of {one.peer}", flush=True)
+    found["checks"] = [asdict(one) for one in course.checks(quick)]
+    print(f"{len(found['checks'])} checks", flush=True)
+    found["imports"] = course.imports(1 if quick else 5)
+    found["growth"] = [asdict(one) for one in course.growth(quick)]
+    print("imports, growth of attention", flush=True)
+    found["notebooks"] = [asdict(one) for one in course.notebooks(quick)]
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, print, and write docs/benchmarks.json and .md unless it is quick."""
+    parser = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__)
+    parser.add_argument(
+        "--quick", action="store_true", help="under two minutes; writes nothing"
+    )
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+    start = time.perf_counter()
+    found = measure(options.quick)
+    text = page(found)
+    if options.quick:
+        print(text)
+    else:
+        DOCS.mkdir(exist_ok=True)
+        as_json = json.dumps(found, indent=1) + "\n"
+        (DOCS / "benchmarks.json").write_text(as_json, encoding="utf-8")
+        (DOCS / "benchmarks.md").write_text(text, encoding="utf-8")
+    print(f"Measured in {time.perf_counter() - start:.0f} s.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""What the course itself takes: checks, notebooks, imports; attention as it grows."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from helpers.checks.engine import examine, exercises
+from tools.bench.timing import seconds
+from tools.kill_matrix import answers_with
+from tools.notebooks import lesson_paths
+
+ROOT = Path(__file__).resolve().parents[2]
+# Run in a process of its own: its peak is that of the work, or of the kernel.
+NOTEBOOK = """
+import json, resource, sys, time
+from pathlib import Path
+import nbformat
+from tools.execute import execute
+path = Path(sys.argv[1])
+notebook = nbformat.read(path, 4)
+start = time.perf_counter()
+execute(notebook, path.parent, path.parents[1])
+taken = time.perf_counter() - start
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print(json.dumps([taken, peak / 1024]))
+"""
+ATTENTION = """
+import json, sys, time
+from pathlib import Path
+import torch
+from helpers.models.attention import attention
+torch.set_num_threads(1)
+length, weights = int(sys.argv[1]), sys.argv[2] == "weights"
+parts = [torch.randn(1, 8, length, 64, requires_grad=True) for _ in range(3)]
+def resident(name):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(x.split()[1]) / 1024 for x in lines if x.startswith(name))
+small = [part[:, :, :8] for part in parts]
+def work(query, key, value):
+    out = attention(query, key, value, need_weights=weights)
+    (out[0] if weights else out).sum().backward()
+work(*small)
+Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+before, times = resident("VmRSS"), []
+for _ in range(5):
+    start = time.perf_counter()
+    work(*parts)
+    times.append(time.perf_counter() - start)
+print(json.dumps([sorted(times)[2], resident("VmHWM") - before]))
+"""
+
+
+@dataclass(frozen=True)
+class Check:
+    """How long a check takes to answer, in seconds."""
+
+    exercise: str
+    passed: float
+    wrong: float
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """What it takes to execute a solution notebook, beside another one."""
+
+    name: str
+    seconds: float
+    megabytes: float  # peak resident size of its kernel
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What attention takes at one length, batch 1, 8 heads of 64, forward and back."""
+
+    length: int
+    seconds: float
+    megabytes: float  # above those before
+    seconds_with_weights: float
+    megabytes_with_weights: float
+
+
+def checks(quick: bool) -> Iterator[Check]:
+    """Every exercise, answered rightly and wrongly."""
+    rounds = 1 if quick else 5
+    for exercise in exercises():
+        if not exercise.answers:
+            continue
+        known = exercise.misconceptions[0]
+        wrong = answers_with(exercise, known.of, known.spellings[0])
+
+        def median(answers: tuple, exercise=exercise) -> float:
+            examine(exercise, answers)
+            taken = [seconds(lambda: examine(exercise, answers)) for _ in range(rounds)]
+            return statistics.median(taken)
+
+        yield Check(exercise.id, median(exercise.references), median(wrong))
+
+
+def notebooks(quick: bool) -> list[Notebook]:
+    """Execute every solution notebook, two at a time with one thread each."""
+    names = [path.stem for path in lesson_paths()]
+    if quick:
+        names = [name for name in names if name.startswith("02")]
+    with ThreadPoolExecutor(2) as pool:
+        found = pool.map(lambda name: _measured(NOTEBOOK, _solution(name)), names)
+        return [Notebook(n, *pair) for n, pair in zip(names, found, strict=True)]
+
+
+def _solution(name: str) -> str:
+    return str(ROOT / "solutions" / f"{name}.ipynb")
+
+
+def growth(quick: bool) -> Iterator[Growth]:
+    """Attention's time and memory against length; Linux only."""
+    for length in (256, 512) if quick else (256, 512, 1024, 2048):
+        fused = _measured(ATTENTION, str(length), "fused")
+        slow = _measured(ATTENTION, str(length), "weights")
+        yield Growth(length, *fused, *slow)
+
+
+def _measured(script: str, *arguments: str) -> list[float]:
+    """Run a script in a process with one thread; its last line is what it found."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "COURSE_PROGRESS": "off"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{arguments[0]} failed:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def imports(rounds: int = 5) -> dict[str, float]:
+    """Seconds that `import helpers` and `import helpers.checks` add to torch's."""
+    statements = {
+        "torch": "import torch",
+        "helpers": "import torch, helpers",
+        "helpers.checks": "import torch, helpers.checks",
+    }
+    times: dict[str, list[float]] = {name: [] for name in statements}
+    for number in range(rounds + 1):
+        for name, statement in statements.items():
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", statement], cwd=ROOT, check=True)
+            if number:  # the first round warms the disk
+                times[name].append(time.perf_counter() - start)
+    medians = {name: statistics.median(some) for name, some in times.items()}
+    return {
+        name: medians[name] - medians["torch"] for name in statements if name != "torch"
+    }

@@ -1,0 +1,188 @@
+"""Our models beside torch.nn's and those of `transformers`."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from helpers import pretrained
+from helpers.models.attention import attention
+from helpers.models.encoder import EncoderLayer
+from helpers.models.gpt import GPT, load_gpt2, write_greedily
+from helpers.models.multi_head import MultiHeadAttention
+from helpers.models.recurrent import CharacterModel, Recurrent
+from helpers.models.transformer import DecoderLayer
+from tools.bench.timing import Race, race
+
+BATCH, LENGTH, WIDTH, HEADS, FF, LAYERS = 16, 128, 256, 4, 1024, 4
+FASTER, AS_FAST = 1 / 1.5, 1.05  # 5 % of room for the noise of a machine
+
+
+def attentions(quick: bool) -> Iterator[Race]:
+    """Attention and multi-head attention, forward and backward."""
+    for length in (128,) if quick else (64, 256, 1024):
+        size = (4, HEADS, length, 64)
+        parts = [torch.randn(size, requires_grad=True) for _ in range(3)]
+        name = f"attention, length {length}"
+        fused = _backward(lambda p=parts: F.scaled_dot_product_attention(*p))
+        ours = _backward(lambda p=parts: attention(*p))
+        yield race(name, ours, "F.scaled_dot_product_attention", fused, AS_FAST)
+        slow = _backward(lambda p=parts: attention(*p, need_weights=True)[0])
+        yield race(
+            f"{name}, with its weights as in lesson 02",
+            slow,
+            "F.scaled_dot_product_attention",
+            fused,
+        )
+    for length in (128,) if quick else (64, 256, 1024):
+        x = torch.randn(4, length, WIDTH, requires_grad=True)
+        mine = MultiHeadAttention(WIDTH, HEADS)
+        theirs = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
+        yield race(
+            f"multi-head attention, length {length}",
+            _backward(lambda x=x, m=mine: m(x, x, x)),
+            "nn.MultiheadAttention",
+            _backward(lambda x=x, t=theirs: t(x, x, x, need_weights=False)[0]),
+            AS_FAST,
+        )
+
+
+def _backward(forward: Callable[[], Tensor]) -> Callable[[], None]:
+    return lambda: forward().sum().backward()
+
+
+class _Stack(nn.Module):
+    """Layers one after the other."""
+
+    def __init__(self, layers: list[nn.Module]) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x: Tensor, *more: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x, *more)
+        return x
+
+
+def stacks(quick: bool) -> Iterator[Race]:
+    """A training step of four encoder layers, and of four decoder layers."""
+    x, memory = torch.randn(2, BATCH, LENGTH, WIDTH).unbind()
+    sizes = (WIDTH, HEADS, FF, 0.1)
+    mine = _Stack([EncoderLayer(*sizes) for _ in range(LAYERS)])
+    one = nn.TransformerEncoderLayer(*sizes, batch_first=True)
+    theirs = nn.TransformerEncoder(one, LAYERS)
+    size = f"{LAYERS} layers, d_model {WIDTH}, {BATCH} x {LENGTH}"
+    yield race(
+        f"training step of an encoder: {size}",
+        _step(mine, lambda: mine(x).square().mean()),
+        "nn.TransformerEncoder",
+        _step(theirs, lambda: theirs(x).square().mean()),
+        AS_FAST,
+        rounds=5,
+    )
+    causal = torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril()
+    decoder = _Stack([DecoderLayer(*sizes) for _ in range(LAYERS)])
+    one = nn.TransformerDecoderLayer(*sizes, batch_first=True)
+    other = nn.TransformerDecoder(one, LAYERS)
+    yield race(
+        f"training step of a decoder: {size}",
+        _step(decoder, lambda: decoder(x, memory, causal).square().mean()),
+        "nn.TransformerDecoder",
+        _step(other, lambda: other(x, memory, ~causal).square().mean()),
+        AS_FAST,
+        rounds=5,
+    )
+
+
+def _step(model: nn.Module, loss: Callable[[], Tensor]) -> Callable[[], None]:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+
+    return step
+
+
+def gpt_training(quick: bool) -> Iterator[Race]:
+    """A training step of a GPT with 4.2 million parameters."""
+    mine, theirs = _gpts()
+    ids = torch.randint(0, 4096, (8, 128))
+
+    def ours() -> Tensor:
+        logits = mine(ids[:, :-1])
+        return F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+
+    count = sum(value.numel() for value in mine.parameters()) / 1e6
+    yield race(
+        f"training step of a GPT, {count:.1f} M parameters, 8 x 128",
+        _step(mine.train(), ours),
+        "transformers, GPT2LMHeadModel",
+        _step(theirs.train(), lambda: theirs(ids, labels=ids).loss),
+        AS_FAST,
+        rounds=5,
+    )
+
+
+def generation(quick: bool) -> Iterator[Race]:
+    """Greedy generation of 128 tokens with a cache."""
+    mine, theirs = _gpts()
+    count = 32 if quick else 128
+    for batch in (1, 8):
+        ids = torch.randint(1, 4096, (batch, 16))
+        settings: Any = {
+            "max_new_tokens": count,
+            "do_sample": False,
+            "eos_token_id": None,
+            "pad_token_id": 0,
+            "attention_mask": torch.ones_like(ids),
+        }
+        yield race(
+            f"greedy generation, {count} tokens, batch {batch}",
+            lambda ids=ids: write_greedily(mine, ids, count),
+            "transformers, model.generate",
+            lambda ids=ids, settings=settings: theirs.generate(ids, **settings),
+            FASTER if batch == 1 else AS_FAST,
+            rounds=5,
+        )
+
+
+def _gpts() -> tuple[GPT, Any]:
+    """The bundled GPT-2, as our model and as the library's."""
+    from transformers import GPT2LMHeadModel
+
+    with pretrained.quiet():
+        theirs = GPT2LMHeadModel.from_pretrained(pretrained.path("gpt2"))
+    return load_gpt2(pretrained.path("gpt2")), theirs.eval()
+
+
+def recurrents(quick: bool) -> Iterator[Race]:
+    """A training step of each recurrent layer: from the formulas, and torch's."""
+    x = torch.randn(16, 64, 64)
+    for cell, layer in (("rnn", nn.RNN), ("lstm", nn.LSTM), ("gru", nn.GRU)):
+        mine, theirs = Recurrent(64, 128, cell), layer(64, 128, batch_first=True)
+        yield race(
+            f"training step of the {cell.upper()} from its formulas, 16 x 64",
+            _step(mine, lambda m=mine: m(x)[0].square().mean()),
+            f"nn.{cell.upper()}",
+            _step(theirs, lambda t=theirs: t(x)[0].square().mean()),
+        )
+    ids = torch.randint(0, 61, (16, 64))
+    for cell, layer in (("rnn", nn.RNN), ("lstm", nn.LSTM), ("gru", nn.GRU)):
+        model, bare = CharacterModel(61, 128, cell), layer(61, 128, batch_first=True)
+        output = nn.Linear(128, 61)
+        yield race(
+            f"training step of the course's {cell.upper()} on characters, 16 x 64",
+            _step(model, lambda m=model: m(ids)[0].square().mean()),
+            f"nn.{cell.upper()} and nn.Linear",
+            _step(
+                nn.ModuleList([bare, output]),
+                lambda b=bare, o=output: (
+                    o(b(F.one_hot(ids, 61).float())[0]).square().mean()
+                ),
+            ),
+            AS_FAST,
+        )

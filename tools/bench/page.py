@@ -1,0 +1,106 @@
+"""From what was measured to docs/benchmarks.md."""
+
+import statistics
+from typing import Any
+
+
+def page(found: dict[str, Any]) -> str:
+    """The page, from the contents of docs/benchmarks.json."""
+    machine = found["machine"]
+    parts = [
+        "# Measured beside its peers",
+        "Written by `make bench` from [benchmarks.json](benchmarks.json); not edited "
+        "by hand. Medians of runs in turns, after a warm-up. The ratios are the "
+        "figures: below 1 the course is faster. Absolute times are those of one "
+        f"machine: {machine['cpu']}, {machine['threads']} thread, Python "
+        f"{machine['python']}, torch {machine['torch']}, transformers "
+        f"{machine['transformers']}.",
+        "## Models",
+        *_models(found["races"]),
+        "## Checks",
+        *_checks(found["checks"]),
+        "## Notebooks",
+        *_notebooks(found["notebooks"]),
+        "## Imports",
+        "Seconds above the import of torch: "
+        + ", ".join(f"`{name}` {s:.2f}" for name, s in found["imports"].items())
+        + ". The aim is at most 0.3.",
+        "## How attention grows",
+        *_growth(found["growth"]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
+
+
+def _models(races: list[dict]) -> list[str]:
+    rows = []
+    for one in races:
+        ratio = one["ours"] / one["theirs"]
+        aim = one["aim"]
+        verdict = "" if aim is None else f"{'met' if ratio <= aim else 'missed'}"
+        rows.append(
+            [
+                one["work"],
+                _time(one["ours"]),
+                f"{one['peer']}: {_time(one['theirs'])}",
+                f"{ratio:.2f}",
+                "" if aim is None else f"at most {aim:.2f}, {verdict}",
+            ]
+        )
+    return [_table(["work", "ours", "peer", "ratio", "aim"], rows)]
+
+
+def _checks(checks: list[dict]) -> list[str]:
+    every = [one[kind] for one in checks for kind in ("passed", "wrong")]
+    slow = sorted(checks, key=lambda one: -max(one["passed"], one["wrong"]))[:8]
+    rows = [
+        [one["exercise"], _time(one["passed"]), _time(one["wrong"])] for one in slow
+    ]
+    return [
+        f"{len(checks)} exercises, answered rightly and wrongly: median "
+        f"{_time(statistics.median(every))}, longest {_time(max(every))}. The aims are "
+        "a median of 0.2 s and none above 1 s. The slowest:",
+        _table(["exercise", "passed", "wrong"], rows),
+    ]
+
+
+def _notebooks(notebooks: list[dict]) -> list[str]:
+    rows = [
+        [one["name"], f"{one['seconds']:.0f} s", f"{one['megabytes']:.0f} MB"]
+        for one in notebooks
+    ]
+    total = sum(one["seconds"] for one in notebooks) / 2 / 60
+    return [
+        "Each solution notebook executed in a fresh kernel with one thread, two side "
+        f"by side; the whole course takes about {total:.1f} minutes so (the aim is at "
+        "most 15). Memory is the peak resident size of the kernel.",
+        _table(["solution", "time", "memory"], rows),
+    ]
+
+
+def _growth(growth: list[dict]) -> list[str]:
+    rows = [
+        [
+            str(one["length"]),
+            _time(one["seconds"]),
+            f"{one['megabytes']:.0f} MB",
+            _time(one["seconds_with_weights"]),
+            f"{one['megabytes_with_weights']:.0f} MB",
+        ]
+        for one in growth
+    ]
+    head = ["length", "fused", "memory", "with its weights", "memory"]
+    return [
+        "One attention, batch 1, 8 heads of 64, forward and backward, one thread. Time "
+        "grows with the square of the length either way; memory does only where the "
+        "weights are kept.",
+        _table(head, rows),
+    ]

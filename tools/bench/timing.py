@@ -1,0 +1,72 @@
+"""Two works in turns, after a warm-up, so that a busy machine hits both alike."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+SHORT = 0.02  # seconds: shorter works are repeated within one run
+
+
+@dataclass(frozen=True)
+class Race:
+    """Medians of two works, and their ratio."""
+
+    work: str
+    peer: str
+    ours: float  # seconds
+    theirs: float
+    aim: float | None = None  # the ratio that is aimed at: at most this
+
+    @property
+    def ratio(self) -> float:
+        """Our time divided by the peer's: below 1 we are faster."""
+        return self.ours / self.theirs
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the aim is met; None where there is none."""
+        return None if self.aim is None else self.ratio <= self.aim
+
+
+def race(
+    work: str,
+    ours: Callable[[], object],
+    peer: str,
+    theirs: Callable[[], object],
+    aim: float | None = None,
+    rounds: int = 7,
+) -> Race:
+    """Run two works in turns and take the medians.
+
+    Args:
+        work: what is done
+        ours: does it our way
+        peer: the name of the other way
+        theirs: does it the other way
+        aim: the ratio that is aimed at
+        rounds: how often each runs, after one run to warm up
+    """
+    repeats = [_repeats(one) for one in (ours, theirs)]
+    times: tuple[list[float], list[float]] = [], []
+    for number in range(rounds):
+        order = (0, 1) if number % 2 else (1, 0)
+        for place in order:
+            one = (ours, theirs)[place]
+            times[place].append(seconds(one, repeats[place]))
+    mine, other = map(statistics.median, times)
+    return Race(work, peer, mine, other, aim)
+
+
+def seconds(work: Callable[[], object], repeats: int = 1) -> float:
+    """The mean time of a work that is repeated."""
+    start = time.perf_counter()
+    for _ in range(repeats):
+        work()
+    return (time.perf_counter() - start) / repeats
+
+
+def _repeats(work: Callable[[], object]) -> int:
+    """Warm up; how often a work fits into the shortest run that can be timed."""
+    work()
+    return max(1, round(SHORT / max(seconds(work), 1e-6)))
