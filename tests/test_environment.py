@@ -37,17 +37,25 @@ def parse(lines):
     return dict(zip(names, (each.specifier for each in found), strict=True))
 
 
-def pins():
-    """Return {name: specifier} of requirements.txt."""
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
+CLASSROOM = ("slides", "browser")  # the extras that no student needs
+
+
+def pins(name="requirements.txt"):
+    """Return {name: specifier} of a file of exact versions."""
+    lines = (ROOT / name).read_text().splitlines()
     lines = [line.split("#")[0].strip() for line in lines]
     return parse(filter(None, lines))
 
 
 def ranges():
-    """Return {name: specifier} of pyproject.toml, extras included."""
-    extras = PROJECT["optional-dependencies"].values()
-    return parse(PROJECT["dependencies"] + [line for extra in extras for line in extra])
+    """Return {name: specifier} of pyproject.toml, with what the tests need."""
+    return parse(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"])
+
+
+def classroom():
+    """Return {name: specifier} of the extras for a classroom."""
+    extras = [PROJECT["optional-dependencies"][name] for name in CLASSROOM]
+    return parse([line for extra in extras for line in extra])
 
 
 def conda_ranges():
@@ -62,6 +70,15 @@ def conda_ranges():
 def test_the_three_files_name_the_same_packages():
     assert set(pins()) == set(ranges())
     assert set(conda_ranges()) == set(pins()) | CONDA_ONLY
+
+
+def test_the_classroom_has_pins_of_its_own():
+    assert set(PROJECT["optional-dependencies"]) == {"test", *CLASSROOM}
+    pinned = pins("requirements-classroom.txt")
+    assert set(pinned) == set(classroom())
+    assert not set(pinned) & set(pins())
+    for name, [pin] in pinned.items():
+        assert pin.operator == "==" and pin.version in classroom()[name]
 
 
 def test_conda_and_pip_have_the_same_ranges():

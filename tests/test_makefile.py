@@ -13,7 +13,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGETS = "help lab setup test quick check build clean kill-matrix progress pretrain"
+TARGETS = (
+    "help lab setup test quick check build clean kill-matrix progress pretrain slides "
+    "browser"
+)
+LISTS = ("requirements.txt", "requirements-classroom.txt", "pyproject.toml")
 
 pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 
@@ -36,7 +40,7 @@ def folder(tmp_path):
     """Return a folder, with a space in its name, of what `make setup` depends on."""
     folder = tmp_path / "my course"
     (folder / "work").mkdir(parents=True)
-    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
+    for name in ("Makefile", *LISTS):
         shutil.copy(ROOT / name, folder)
     return folder
 
@@ -157,11 +161,20 @@ def test_clean_never_touches_work(folder):
         ("pretrain", "tools.pretrain"),
         ("kill-matrix", "tools.kill_matrix"),
         ("progress", "helpers.checks.progress"),
+        ("slides", "tools.slides"),
     ],
 )
 def test_a_tool_runs_in_the_environment(folder, target, module):
     pretend(folder)
     assert f"ran -m {module}\n" in make(folder, target).stdout
+
+
+def test_what_only_a_classroom_needs_is_installed_when_it_is_asked_for(folder):
+    pretend(folder)
+    assert "classroom" not in make(folder, "setup").stdout
+    assert "what only a classroom needs" in make(folder, "slides").stdout
+    again = make(folder, "slides", "LESSON=02").stdout.splitlines()[-1]
+    assert again == "ran -m tools.slides 02"
 
 
 def test_quick_hands_the_lesson_on_and_leaves_slow_tests_out(folder):
