@@ -47,8 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
     lessons = parser.parse_args(arguments).lesson
     if missing := [one for one in NEEDED if importlib.util.find_spec(one) is None]:
         print(
-            f"Slides need {', '.join(missing)}, not installed for {sys.executable}: run "
-            "`make slides`, or `python -m pip install -e '.[slides]'`, and try again.",
+            f"Slides need {', '.join(missing)}, not installed for {sys.executable}: "
+            "run `make slides`, or `python -m pip install -e '.[slides]'`, and try again.",
             file=sys.stderr,
         )
         return 1

@@ -72,7 +72,7 @@ def read(root: Path, name: str) -> list[Slide]:
 
 
 def _exercise(cell: NotebookNode) -> tuple[Exercise | None, str | None]:
-    """The exercise of a cell and its part: "-task", "-check", or None for the answer."""
+    """The exercise of a cell, and its part: "-task", "-check", None for the answer."""
     match = EXERCISE.fullmatch(cell.id)
     return (find(f"{match[1]}.{match[2]}"), match[3]) if match else (None, "")
 
@@ -98,7 +98,7 @@ def advice(exercise: Exercise) -> str:
 
 
 def left_for_lab(plan: str, deck: list[str]) -> set[str]:
-    """The exercises that a plan leaves for the lab: "Leave 2.3, 2.5 to 2.6 for the lab".
+    """What a plan leaves for the lab: "Leave 2.3, 2.5 to 2.6 for the lab".
 
     Args:
         plan: The notes of the class, as text.

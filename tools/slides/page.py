@@ -1,4 +1,4 @@
-"""One HTML file with everything in it: reveal.js, its speaker notes, fonts, pictures."""
+"""One HTML file with everything in it: reveal.js, its notes, fonts and pictures."""
 
 import base64
 import html
