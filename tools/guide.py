@@ -96,8 +96,8 @@ def misconceptions(lessons: list[Lesson]) -> str:
         MADE,
         "# What students get wrong",
         "Every mistake below is one that a check recognises and calls by its name. A "
-        "test puts each of them to its check, over several random seeds. What a student "
-        "is told are the two sentences, with the evidence from their own numbers; the "
+        "test puts each of them to its check, over several random seeds. What students "
+        "are told are the two sentences, with the evidence from their own numbers; the "
         "sentences never hold the corrected line, so you may read them out.",
     ]
     for lesson in lessons:

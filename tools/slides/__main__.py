@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     if missing := [one for one in NEEDED if importlib.util.find_spec(one) is None]:
         print(
             f"Slides need {', '.join(missing)}, not installed for {sys.executable}: "
-            "run `make slides`, or `python -m pip install -e '.[slides]'`, and try again.",
+            "run `make slides`, or `python -m pip install -e '.[slides]'`.",
             file=sys.stderr,
         )
         return 1
