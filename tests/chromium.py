@@ -16,9 +16,8 @@ QUIET = (
 ).split()
 
 
-@contextmanager
-def browser():
-    """Start Debian's Chromium; skip with a clear word where something is missing."""
+def needed():
+    """Playwright and the path of Chromium; skips with a clear word without them."""
     driver = pytest.importorskip(
         "playwright.sync_api", reason="needs playwright: `make browser` installs it"
     )
@@ -28,6 +27,13 @@ def browser():
     )
     if not path:
         pytest.skip("needs Chromium: `apt-get install chromium`, or CHROMIUM=its path")
+    return driver, path
+
+
+@contextmanager
+def browser():
+    """Start Debian's Chromium, or skip."""
+    driver, path = needed()
     with driver.sync_playwright() as play:
         chromium = play.chromium.launch(executable_path=path, args=QUIET)
         try:

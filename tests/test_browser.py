@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import nbformat
 import pytest
-from chromium import browser, pixels
+from chromium import browser, needed, pixels
 
 from helpers.checks.engine import find
 
@@ -54,6 +54,7 @@ scaled_dot_product_attention = borrow("2.2")
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
     """A course as it is cloned: no work yet, nothing trusted."""
+    needed()
     folder = tmp_path_factory.mktemp("clone") / "course"
     shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*STAYS))
     return folder

@@ -124,6 +124,31 @@ def test_the_ci_installs_what_the_makefile_installs():
     assert (ROOT / ".ci" / "run").read_text().rstrip().endswith("\nmake test")
 
 
+@pytest.mark.parametrize(("apt", "told"), [("exit 0", ""), ("exit 1", "No Chromium")])
+def test_the_ci_goes_on_where_chromium_cannot_be_installed(tmp_path, apt, told):
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    tools = {"apt-get": f'echo "$@" >> asked; {apt}', "make": 'echo "make $*"'}
+    tools["sudo"] = 'shift; "$@"'
+    (tmp_path / "bin").mkdir()
+    for name, body in tools.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    for name in ("bash", "sh", "dirname", "id"):
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name))
+    run = subprocess.run(
+        [".ci/run"],
+        cwd=tmp_path,
+        env={"PATH": str(tmp_path / "bin")},
+        capture_output=True,
+        text=True,
+    )
+    assert (run.returncode, run.stdout) == (0, "make test\n"), run.stderr
+    assert told in run.stderr and bool(told) == bool(run.stderr)
+    asked = (tmp_path / "asked").read_text().split("\n")
+    assert asked[0] == "update" and ("chromium" in asked[1]) == (not told)
+
+
 # --- the environment that conftest.py makes -------------------------------------------
 
 
