@@ -354,6 +354,13 @@ def test_restart_and_run_all(solution):
     solution.shot("run_all")
 
 
+def test_nothing_covers_the_notebook(student):
+    """JupyterLab would ask about news, on top of the text, until it is answered."""
+    student.page.wait_for_timeout(1000)
+    assert student.page.locator(".Toastify__toast").all_inner_texts() == []
+    assert not student.page.locator(".jp-Dialog").count()
+
+
 def test_nothing_was_asked_of_another_host(context, student, solution):
     hosts = {urlsplit(url).hostname for url in context.asked}
     assert hosts - {None} == {"127.0.0.1"}
