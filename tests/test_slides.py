@@ -91,6 +91,19 @@ def test_a_speaker_has_notes_and_the_plan_of_45_minutes(name):
     assert "45 minutes" in plan and 38 <= sum(map(int, minutes)) <= 45, plan
 
 
+@per_lesson()
+def test_no_line_of_a_sentence_turns_into_a_list(name):
+    """Markdown sees a list where a line begins with "1) of"."""
+    for slide in deck(name):
+        for cell in slide.cells:
+            if cell.cell_type == "markdown":
+                lines = ["", *cell.source.splitlines()]
+                for before, line in zip(lines, lines[1:], strict=False):
+                    begins = re.match(r"([-+*]|1[.)]) ", line)
+                    fits = not before.strip() or re.match(r"[-+*] |  ", before)
+                    assert not begins or fits, (cell.id, line)
+
+
 def test_advice_names_mistakes_and_keeps_the_solution():
     from helpers.checks.engine import find
     from tools.slides.cells import advice
