@@ -135,11 +135,22 @@ def test_what_a_plan_leaves_for_the_lab(plan, left):
 def test_long_code_is_cut_at_blank_lines_and_nothing_is_lost():
     from tools.slides.html import LINES, pieces
 
-    source = "\n".join("" if n % 9 == 8 else f"line {n}" for n in range(70))
-    cut = pieces(source)
-    assert all(len(piece.splitlines()) <= LINES for piece in cut) and len(cut) > 2
-    kept = [line for piece in cut for line in piece.splitlines() if line]
-    assert kept == [line for line in source.splitlines() if line]
+    lines = ["" if n % 9 == 8 else f"line {n}" for n in range(70)]
+    cut = pieces(lines)
+    assert all(end - first <= LINES for first, end in cut) and len(cut) > 2
+    kept = [line for first, end in cut for line in lines[first:end] if line]
+    assert kept == [line for line in lines if line]
+    assert all(lines[end] == "" for _, end in cut[:-1])
+    solid = pieces(["x"] * 60)
+    assert [end for _, end in solid[:-1]] == [first for first, _ in solid[1:]]
+
+
+def test_a_text_that_is_cut_keeps_its_colours():
+    from tools.slides.html import code
+
+    text = "\n\n".join(f"word {n}" for n in range(20))
+    drawn = code(f'def f():\n    """Text.\n\n{text}\n    """\n')
+    assert drawn.count("<pre") == 2 and 'class="n"' not in drawn
 
 
 def test_comments_for_tools_are_left_out():

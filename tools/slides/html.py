@@ -57,22 +57,33 @@ def formula(latex: str, inline: bool) -> str:
 
 def code(source: str) -> str:
     """Highlighted code, in pieces that a slide can hold."""
-    source = FOR_TOOLS.sub("", source)
-    shown = [highlight(piece, PythonLexer(), CODE) for piece in pieces(source)]
+    lines = FOR_TOOLS.sub("", source).strip("\n").split("\n")
+    drawn = highlight("\n".join(lines), PythonLexer(), CODE).split("\n")
+    shown = ("\n".join(drawn[first:end]) for first, end in pieces(lines))
     return "".join(f'<pre class="code">{piece}</pre>' for piece in shown)
 
 
-def pieces(source: str) -> list[str]:
-    """Cut long code, where there is a blank line near the middle of what is left."""
-    lines = source.strip("\n").split("\n")
-    if len(lines) <= LINES:
-        return ["\n".join(lines)]
-    count = -(-len(lines) // LINES)
-    middle = len(lines) // count
-    blank = [n for n, line in enumerate(lines) if not line.strip() and n <= LINES]
-    cut = min(blank or [middle], key=lambda n: abs(n - middle))
-    first, rest = "\n".join(lines[:cut]), "\n".join(lines[cut:])
-    return [first.rstrip(), *pieces(rest)]
+def pieces(lines: list[str], first: int = 0) -> list[tuple[int, int]]:
+    """Cut long code, where there is a blank line near the middle of what is left.
+
+    Args:
+        lines: The code.
+        first: The number of its first line; those before are dealt with.
+
+    Returns:
+        For each piece its first line, and the one after its last.
+    """
+    left = len(lines) - first
+    if left <= LINES:
+        return [(first, len(lines))]
+    middle = first + left // -(-left // LINES)
+    near = range(first + 1, first + LINES + 1)
+    blank = [number for number in near if not lines[number].strip()]
+    cut = min(blank or [middle], key=lambda number: abs(number - middle))
+    after = cut
+    while not lines[after].strip():
+        after += 1
+    return [(first, cut), *pieces(lines, after)]
 
 
 def output(one: NotebookNode) -> str:
