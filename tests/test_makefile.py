@@ -177,6 +177,14 @@ def test_what_only_a_classroom_needs_is_installed_when_it_is_asked_for(folder):
     assert again == "ran -m tools.slides 02"
 
 
+def test_the_browser_has_a_target_of_its_own(folder):
+    pretend(folder)
+    assert "-m browser" in make(folder, "browser").stdout
+    for target in ("unit", "quick"):
+        assert "not browser" in make(folder, target).stdout
+    assert "-m browser" in make(folder, "test").stdout
+
+
 def test_quick_hands_the_lesson_on_and_leaves_slow_tests_out(folder):
     pretend(folder)
     said = make(folder, "quick", "LESSON=02").stdout
