@@ -9,6 +9,7 @@ ARGS ?=
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.stamp
+CLASSROOM := $(VENV)/.classroom
 PIP := $(PY) -m pip --quiet --disable-pip-version-check
 PYTEST := $(PY) -m pytest -p no:cacheprovider -n 2
 UNIT := $(PYTEST) --dist loadgroup
@@ -22,9 +23,8 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab setup test quick lint check unit solutions students build \
-        kill-matrix hunt transcripts bench progress pretrain finetune clean \
-        release grade
+.PHONY: help lab setup test quick lint check unit solutions students browser build slides \
+        kill-matrix hunt transcripts bench progress pretrain finetune clean release grade
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -35,10 +35,10 @@ lab: setup  ## set up, copy missing notebooks to work/ and open JupyterLab on th
 setup: $(STAMP)  ## create .venv and install what the course needs
 	@:
 
-test: lint check unit solutions students  ## run everything that CI runs
+test: lint check unit solutions students browser  ## run everything that CI runs
 
 quick: lint check  ## lint, check and fast unit tests; LESSON=02 for one lesson
-	COURSE_QUICK=1 COURSE_LESSON=$(LESSON) $(UNIT) -m "not notebooks and not slow"
+	COURSE_QUICK=1 COURSE_LESSON=$(LESSON) $(UNIT) -m "not notebooks and not slow and not browser"
 
 lint: setup  ## check style and layout of the code
 	$(PY) -m ruff check .
@@ -48,7 +48,7 @@ check: setup  ## compare the committed notebooks with what the lessons build
 	$(PY) -m tools.build --check
 
 unit: setup  ## run the unit tests
-	$(UNIT) -m "not notebooks"
+	$(UNIT) -m "not notebooks and not browser"
 
 solutions: setup  ## execute every solution notebook and compare its outputs
 	$(PYTEST) $(NBVAL) --durations=5 solutions
@@ -56,8 +56,14 @@ solutions: setup  ## execute every solution notebook and compare its outputs
 students: setup  ## execute every untouched student notebook
 	$(UNIT) -m notebooks
 
+browser: $(CLASSROOM)  ## drive JupyterLab and the slides in Chromium
+	$(UNIT) -m browser -rs
+
 build: setup  ## build notebooks/ and solutions/ from lessons/
 	$(PY) -m tools.build $(ARGS)
+
+slides: $(CLASSROOM)  ## write a deck per lesson to slides/; LESSON=02 for one
+	$(PY) -m tools.slides $(LESSON)
 
 kill-matrix: setup  ## put every known mistake to its check: docs/kill-matrix.md
 	$(PY) -m tools.kill_matrix --jobs 2 --write $(ARGS)
@@ -108,3 +114,9 @@ $(STAMP): requirements.txt pyproject.toml
 	       "run 'make setup' again: it goes on where it stopped." >&2; exit 1; }
 	@printf '%s\n' '$(CURDIR)' > $@
 	@echo "Ready: $$($(PY) --version) in $(VENV)."
+
+$(CLASSROOM): requirements-classroom.txt $(STAMP)
+	@echo "Installing what only a classroom needs ..."
+	@$(PIP) install -r requirements-classroom.txt \
+	  || { echo "The installation failed, see pip's message above." >&2; exit 1; }
+	@touch $@

@@ -670,9 +670,9 @@ check("2.6", query_for)
 # %% [markdown] slide="slide"
 # ## See it on something real
 #
-# Back to the tired animal. Below, the query, key and value of one head (layer 3, head
-# 1) of a real pretrained encoder of the BERT family, all-MiniLM-L6-v2. Your function
-# gets them, and the library's weights stand beside yours.
+# Back to the tired animal. Below, the query, key and value of head 1 in layer 3 of a
+# real pretrained encoder of the BERT family, all-MiniLM-L6-v2. Your function gets them,
+# and the library's weights stand beside yours.
 
 # %% tags=["nbval-check-output"]
 sentence = "The animal did not cross the street because it was too tired."

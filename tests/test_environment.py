@@ -37,17 +37,25 @@ def parse(lines):
     return dict(zip(names, (each.specifier for each in found), strict=True))
 
 
-def pins():
-    """Return {name: specifier} of requirements.txt."""
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
+CLASSROOM = ("slides", "browser")  # the extras that no student needs
+
+
+def pins(name="requirements.txt"):
+    """Return {name: specifier} of a file of exact versions."""
+    lines = (ROOT / name).read_text().splitlines()
     lines = [line.split("#")[0].strip() for line in lines]
     return parse(filter(None, lines))
 
 
 def ranges():
-    """Return {name: specifier} of pyproject.toml, extras included."""
-    extras = PROJECT["optional-dependencies"].values()
-    return parse(PROJECT["dependencies"] + [line for extra in extras for line in extra])
+    """Return {name: specifier} of pyproject.toml, with what the tests need."""
+    return parse(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"])
+
+
+def classroom():
+    """Return {name: specifier} of the extras for a classroom."""
+    extras = [PROJECT["optional-dependencies"][name] for name in CLASSROOM]
+    return parse([line for extra in extras for line in extra])
 
 
 def conda_ranges():
@@ -62,6 +70,15 @@ def conda_ranges():
 def test_the_three_files_name_the_same_packages():
     assert set(pins()) == set(ranges())
     assert set(conda_ranges()) == set(pins()) | CONDA_ONLY
+
+
+def test_the_classroom_has_pins_of_its_own():
+    assert set(PROJECT["optional-dependencies"]) == {"test", *CLASSROOM}
+    pinned = pins("requirements-classroom.txt")
+    assert set(pinned) == set(classroom())
+    assert not set(pinned) & set(pins())
+    for name, [pin] in pinned.items():
+        assert pin.operator == "==" and pin.version in classroom()[name]
 
 
 def test_conda_and_pip_have_the_same_ranges():
@@ -105,6 +122,31 @@ def test_the_ci_installs_what_the_makefile_installs():
     commands = [step.get("run") for step in ci["jobs"]["test"]["steps"]]
     assert commands[-1] == ".ci/run"
     assert (ROOT / ".ci" / "run").read_text().rstrip().endswith("\nmake test")
+
+
+@pytest.mark.parametrize(("apt", "told"), [("exit 0", ""), ("exit 1", "No Chromium")])
+def test_the_ci_goes_on_where_chromium_cannot_be_installed(tmp_path, apt, told):
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    tools = {"apt-get": f'echo "$@" >> asked; {apt}', "make": 'echo "make $*"'}
+    tools["sudo"] = 'shift; "$@"'
+    (tmp_path / "bin").mkdir()
+    for name, body in tools.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    for name in ("bash", "sh", "dirname", "id"):
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name))
+    run = subprocess.run(
+        [".ci/run"],
+        cwd=tmp_path,
+        env={"PATH": str(tmp_path / "bin")},
+        capture_output=True,
+        text=True,
+    )
+    assert (run.returncode, run.stdout) == (0, "make test\n"), run.stderr
+    assert told in run.stderr and bool(told) == bool(run.stderr)
+    asked = (tmp_path / "asked").read_text().split("\n")
+    assert asked[0] == "update" and ("chromium" in asked[1]) == (not told)
 
 
 # --- the environment that conftest.py makes -------------------------------------------

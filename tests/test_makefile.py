@@ -15,8 +15,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = (
     "help lab setup test quick check build clean kill-matrix hunt transcripts bench "
-    "progress pretrain"
+    "progress pretrain slides browser finetune release grade"
 )
+LISTS = ("requirements.txt", "requirements-classroom.txt", "pyproject.toml")
 
 pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 
@@ -39,7 +40,7 @@ def folder(tmp_path):
     """Return a folder, with a space in its name, of what `make setup` depends on."""
     folder = tmp_path / "my course"
     (folder / "work").mkdir(parents=True)
-    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
+    for name in ("Makefile", *LISTS):
         shutil.copy(ROOT / name, folder)
     return folder
 
@@ -163,11 +164,31 @@ def test_clean_never_touches_work(folder):
         ("bench", "tools.bench"),
         ("transcripts", "tools.transcripts"),
         ("progress", "helpers.checks.progress"),
+        ("slides", "tools.slides"),
     ],
 )
 def test_a_tool_runs_in_the_environment(folder, target, module):
     pretend(folder)
     assert f"ran -m {module}\n" in make(folder, target).stdout
+
+
+def test_what_only_a_classroom_needs_is_installed_when_it_is_asked_for(folder):
+    pretend(folder, pip='echo "$*" >> asked')
+    make(folder, "setup")
+    assert "classroom" not in (folder / "asked").read_text()
+    make(folder, "slides")
+    assert (folder / "asked").read_text().count("requirements-classroom.txt") == 1
+    again = make(folder, "slides", "LESSON=02").stdout.splitlines()
+    assert again[-1] == "ran -m tools.slides 02"
+    assert (folder / "asked").read_text().count("requirements-classroom.txt") == 1
+
+
+def test_the_browser_has_a_target_of_its_own(folder):
+    pretend(folder)
+    assert "-m browser" in make(folder, "browser").stdout
+    for target in ("unit", "quick"):
+        assert "not browser" in make(folder, target).stdout
+    assert "-m browser" in make(folder, "test").stdout
 
 
 def test_quick_hands_the_lesson_on_and_leaves_slow_tests_out(folder):

@@ -17,7 +17,7 @@ import nbformat
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
-from tools import readme
+from tools import guide, readme
 from tools.execute import execute
 from tools.notebooks import ROOT, Lesson, lesson_paths, read, solution, student
 from tools.stubs import LessonError, regions
@@ -233,8 +233,9 @@ def _readme(root: Path, only_check: bool) -> list[str]:
     try:
         lessons = [read(path) for path in lesson_paths(root)]
         if only_check:
-            return readme.stale(root, lessons)
+            return readme.stale(root, lessons) + guide.stale(root, lessons)
         readme.write(root, lessons)
+        guide.write(root, lessons)
     except LessonError as error:
         return [str(error)]
     return []

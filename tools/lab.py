@@ -164,8 +164,12 @@ def lab_environment() -> dict[str, str]:
     """Return an environment in which the kernel `python3` is this very Python."""
     environment = os.environ.copy()
     environment.pop("JUPYTER_TOKEN", None)  # Jupyter makes and prints its own
-    kernels = Path(sys.prefix, "share", "jupyter")
-    for name, first in (("JUPYTER_PATH", kernels), ("PYTHONPATH", ROOT)):
+    first_paths = {
+        "JUPYTER_PATH": Path(sys.prefix, "share", "jupyter"),  # its kernels
+        "JUPYTER_CONFIG_PATH": Path(__file__).with_name("jupyter"),  # asks no question
+        "PYTHONPATH": ROOT,
+    }
+    for name, first in first_paths.items():
         others = filter(None, [environment.get(name)])
         environment[name] = os.pathsep.join([str(first), *others])
     return environment

@@ -1,0 +1,366 @@
+"""A student's evening in JupyterLab: what a real browser shows of lesson 02.
+
+COURSE_SHOTS=folder keeps the pictures.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import nbformat
+import pytest
+from chromium import browser, needed, pixels
+
+from helpers.checks.engine import find
+
+ROOT = Path(__file__).resolve().parent.parent
+LESSON, SOLUTION = "02_attention.ipynb", "solution_02.ipynb"
+STAYS = (".git", ".venv", "work", "build", "slides", "__pycache__", ".*_cache")
+STUB, CHECK = "def scaled_dot_product_attention(", 'check("2.2"'
+MINUTE = 60_000  # milliseconds
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.lesson(2),
+    pytest.mark.xdist_group("jupyterlab"),
+]
+
+RIGHT = """\
+def scaled_dot_product_attention(query, key, value, mask=None):
+    scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
+    if mask is not None:
+        scores = torch.where(mask, scores, -torch.inf)
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ value, weights
+"""
+WRONG = RIGHT.replace(" / query.shape[-1] ** 0.5", "")
+BORROWED = """\
+from helpers.checks import borrow
+scaled_dot_product_attention = borrow("2.2")
+"""
+
+
+# --- a fresh clone and its server -----------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A course as it is cloned: no work yet, nothing trusted."""
+    needed()
+    folder = tmp_path_factory.mktemp("clone") / "course"
+    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*STAYS))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    own = {f"JUPYTER_{name}_DIR": str(home / name) for name in ("CONFIG", "DATA")}
+    return os.environ | own | {"JUPYTER_RUNTIME_DIR": str(home / "run")}
+
+
+def lab(course, environment, *arguments, **how):
+    """Start what `make lab` starts."""
+    command = [sys.executable, "-m", "tools.lab", *arguments]
+    return subprocess.Popen(command, cwd=course, env=environment, **how)
+
+
+@pytest.fixture(scope="module")
+def address(course, environment):
+    """The printed address of a running `make lab`, work/ made by it."""
+    log = course.parent / "log"
+    with log.open("w") as output:
+        process = lab(
+            *(course, environment, "--no-browser", "--port=0"),
+            "--expose-app-in-browser",  # so that a test can ask for its cells
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        end = time.monotonic() + 120
+        while not (found := re.search(r"http://127\S+token=\w+", log.read_text())):
+            assert process.poll() is None and time.monotonic() < end, log.read_text()
+            time.sleep(0.2)
+        solution = ROOT / "solutions" / LESSON
+        shutil.copy(solution, course / "work" / SOLUTION)
+        yield found[0]
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def context(address):
+    with browser() as chromium:
+        opened = chromium.new_context(viewport={"width": 1300, "height": 950})
+        opened.set_default_timeout(2 * MINUTE)
+        opened.asked = []
+        opened.on("request", lambda request: opened.asked.append(request.url))
+        yield opened
+        opened.close()
+
+
+# --- a notebook in the browser --------------------------------------------------------
+
+CELLS = "window.jupyterapp.shell.currentWidget.content.widgets"
+
+
+class Notebook:
+    """A notebook that is open in JupyterLab."""
+
+    def __init__(self, context, address, name):
+        self.page = context.new_page()
+        start = urlsplit(address)
+        workspace = f"/lab/workspaces/{Path(name).stem}/tree/{name}"
+        self.page.goto(f"http://{start.netloc}{workspace}?{start.query}")
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell")
+        ready = ".jp-Notebook-ExecutionIndicator[data-status=idle]"
+        self.page.wait_for_selector(ready, state="attached")
+
+    def number(self, text):
+        """Which code cell holds a text."""
+        look = "cell.model.type === 'code' && cell.model.sharedModel.source"
+        code = f"text => {CELLS}.findIndex(cell => ({look} || '').includes(text))"
+        self.page.wait_for_function(f"text => ({code})(text) >= 0", arg=text)
+        return self.page.evaluate(code, text)
+
+    def cell(self, number):
+        """Scroll to a cell and make it the active one."""
+        self.page.evaluate(
+            """async number => {
+              const notebook = window.jupyterapp.shell.currentWidget.content;
+              notebook.activeCellIndex = number;
+              await notebook.scrollToItem(number, 'center').catch(() => null);
+            }""",
+            number,
+        )
+        found = self.page.locator(
+            f".jp-Notebook:visible .jp-Cell[data-windowed-list-index='{number}']"
+        )
+        found.wait_for()
+        found.scroll_into_view_if_needed()
+        return found
+
+    def write(self, number, text):
+        """Replace what stands in a cell, as a student would."""
+        self.cell(number).locator(".cm-content").click()
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.insert_text(text)
+
+    def run(self, number):
+        """Run a cell and return its cell, outputs drawn."""
+        count = f"number => {CELLS}[number].model.executionCount"
+        before = self.page.evaluate(count, number)
+        cell = self.cell(number)
+        cell.locator(".cm-content").click()
+        self.page.keyboard.press("Control+Enter")
+        self.page.wait_for_function(
+            f"([number, before]) => ![null, before].includes(({count})(number))",
+            arg=[number, before],
+        )
+        self.page.wait_for_timeout(300)
+        return cell
+
+    def told(self, text):
+        """Run the cell with a text and return what it says."""
+        return self.run(self.number(text)).locator(".jp-OutputArea").inner_text()
+
+    def shot(self, name):
+        """A picture of the window; COURSE_SHOTS keeps it."""
+        picture = self.page.screenshot()
+        if folder := os.environ.get("COURSE_SHOTS"):
+            Path(folder, f"{name}.png").write_bytes(picture)
+        return pixels(picture)
+
+    def theme(self, name):
+        """Choose a theme of JupyterLab."""
+        change = "theme => window.jupyterapp.commands.execute"
+        self.page.evaluate(f"{change}('apputils:change-theme', {{theme}})", name)
+        dark = "false" if "Dark" in name else "true"
+        body = f"body[data-jp-theme-light={dark}]"
+        self.page.wait_for_selector(body, state="attached")
+        self.page.wait_for_timeout(500)
+
+
+@contextmanager
+def opened(context, address, name):
+    notebook = Notebook(context, address, name)
+    yield notebook
+    notebook.page.close()
+
+
+@pytest.fixture(scope="module")
+def student(context, address):
+    """Lesson 02 as `make lab` brought it, its imports done."""
+    with opened(context, address, LESSON) as notebook:
+        for needed in ("import torch", "Q = torch.tensor"):
+            assert "Error" not in notebook.told(needed)
+        notebook.stub = notebook.number(STUB)
+        yield notebook
+
+
+@pytest.fixture(scope="module")
+def solution(context, address):
+    with opened(context, address, SOLUTION) as notebook:
+        yield notebook
+
+
+# --- what a student sees --------------------------------------------------------------
+
+
+def test_the_untouched_exercise_is_not_attempted(student):
+    student.run(student.stub)
+    said = student.told(CHECK)
+    student.shot("not_attempted")
+    assert "2.2" in said and "not attempted" in said.lower()
+    assert len(said.splitlines()) < 12 and "Traceback" not in said
+
+
+def test_a_wrong_answer_gets_its_diagnosis(student):
+    student.write(student.stub, WRONG)
+    student.run(student.stub)
+    said = " ".join(student.told(CHECK).split())
+    student.shot("wrong")
+    known = {one.name: one for one in find("2.2").misconceptions}["no scaling"]
+    assert (
+        " ".join(known.done.split()) in said and " ".join(known.where.split()) in said
+    )
+    assert "Traceback" not in said
+
+
+def test_a_right_answer_passes(student):
+    student.write(student.stub, RIGHT)
+    student.run(student.stub)
+    said = student.told(CHECK)
+    student.shot("passed")
+    assert "passed" in said.lower() and find("2.2").proves.split(",")[0] in said
+
+
+def test_a_borrowed_answer_lets_one_go_on_and_is_not_passed(student):
+    student.write(student.stub, BORROWED)
+    student.run(student.stub)
+    said = student.told(CHECK)
+    after = student.told("hand_output, hand_weights =")
+    student.shot("borrowed")
+    assert "borrowed" in said.lower() and "passed" not in said.lower()
+    assert "0.7604" in after
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_a_message_can_be_read_in_both_themes(student, theme):
+    student.write(student.stub, WRONG)
+    student.run(student.stub)
+    student.theme(theme)
+    cell = student.run(student.number(CHECK))
+    output = cell.locator(".jp-OutputArea-output").first
+    picture = pixels(output.screenshot())
+    student.shot(theme.split()[-1].lower())
+    student.theme("JupyterLab Light")
+    light = picture.mean(-1)
+    assert light.max() - light.min() > 120  # letters stand out from their ground
+    assert (light[:3].mean() < 110) == ("Dark" in theme)
+
+
+def test_a_second_make_lab_keeps_what_the_student_wrote(student, course, environment):
+    mine = course / "work" / LESSON
+    student.write(student.stub, RIGHT)
+    student.page.keyboard.press("Control+s")
+    end = time.monotonic() + 30
+    while "torch.where(mask" not in mine.read_text("utf-8"):
+        assert time.monotonic() < end, "the notebook was not saved"
+        time.sleep(0.2)
+    before = mine.read_bytes()
+    second = lab(course, environment, "--copy-only", stdout=subprocess.PIPE, text=True)
+    assert second.communicate(timeout=60) == ("", None) and second.returncode == 0
+    assert mine.read_bytes() == before
+    course_has = course / "notebooks" / LESSON
+    assert "torch.where(mask" not in course_has.read_text("utf-8")
+
+
+# --- a solution, as it is cloned and run again ----------------------------------------
+
+
+def figures():
+    """The numbers of the cells with a figure, once for each."""
+    cells = nbformat.read(ROOT / "solutions" / LESSON, 4).cells
+    return [
+        number
+        for number, cell in enumerate(cells)
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    ]
+
+
+def look_at_figures(notebook):
+    """See that every figure is drawn: as large as it should be, not empty."""
+    numbers = figures()
+    assert len(numbers) >= 4
+    for number in dict.fromkeys(numbers):
+        images = notebook.cell(number).locator(".jp-OutputArea img")
+        images.first.wait_for()
+        assert images.count() == numbers.count(number)
+        for image in images.all():
+            assert image.evaluate("one => one.complete && one.naturalWidth") > 200
+            assert pixels(image.screenshot()).std() > 8
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_a_fresh_clone_shows_every_figure(solution, theme):
+    solution.theme(theme)
+    look_at_figures(solution)
+    solution.shot(f"figure_{theme.split()[-1].lower()}")
+    solution.theme("JupyterLab Light")
+
+
+def test_restart_and_run_all(solution):
+    page = solution.page
+    page.evaluate(
+        "() => { window.jupyterapp.commands.execute('runmenu:restart-and-run-all'); }"
+    )
+    page.locator(".jp-Dialog .jp-mod-accept").click()
+    counts = f"{CELLS}.filter(cell => cell.model.type === 'code' && "
+    counts += "cell.model.sharedModel.source.trim())"
+    done = f"""() => {{
+      const cells = {counts};
+      return cells.every((cell, at) => cell.model.executionCount === at + 1)
+          || cells.some(cell => cell.model.outputs.toJSON().some(
+               output => output.output_type === 'error'));
+    }}"""
+    page.wait_for_function("() => !document.querySelector('.jp-Dialog')")
+    page.wait_for_function(
+        f"() => {counts}.some(cell => cell.model.executionCount === null)"
+    )
+    page.wait_for_function(done, timeout=5 * MINUTE)
+    errors = page.evaluate(
+        f"""() => {counts}.flatMap(cell => cell.model.outputs.toJSON())
+              .filter(output => output.output_type === 'error')
+              .map(output => output.evalue)"""
+    )
+    assert errors == []
+    look_at_figures(solution)
+    solution.shot("run_all")
+
+
+def test_nothing_covers_the_notebook(student):
+    """JupyterLab would ask about news, on top of the text, until it is answered."""
+    student.page.wait_for_timeout(1000)
+    assert student.page.locator(".Toastify__toast").all_inner_texts() == []
+    assert not student.page.locator(".jp-Dialog").count()
+
+
+def test_nothing_was_asked_of_another_host(context, student, solution):
+    hosts = {urlsplit(url).hostname for url in context.asked}
+    assert hosts - {None} == {"127.0.0.1"}

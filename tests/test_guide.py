@@ -1,0 +1,101 @@
+"""The instructor's pages: complete, up to date, and with links that lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from helpers.checks.engine import exercises
+from tools import guide
+from tools.notebooks import lesson_paths, read
+from tools.stubs import LessonError
+
+ROOT = Path(__file__).resolve().parent.parent
+LESSONS = [read(path) for path in lesson_paths(ROOT)]
+NUMBERS = {lesson.number for lesson in LESSONS}
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+EVERY = [one for one in exercises() if one.lesson in NUMBERS]
+
+
+def page(name):
+    return (ROOT / "docs" / name).read_text("utf-8")
+
+
+def test_the_pages_are_what_the_lessons_say():
+    assert guide.stale(ROOT, LESSONS) == []
+
+
+def test_each_known_mistake_is_listed_with_both_sentences():
+    text = guide.misconceptions(LESSONS)
+    for exercise in EVERY:
+        for one in exercise.misconceptions:
+            done, where = (" ".join(said.split()) for said in (one.done, one.where))
+            assert f"*{one.name}*: {done} {where}" in text, exercise.id
+
+
+def test_each_written_question_has_its_model_answer_and_rubric():
+    text = guide.written(LESSONS)
+    for exercise in EVERY:
+        if exercise.kind == "written":
+            answer = text.split(f"### {exercise.id} ")[1].split("\n### ")[0]
+            assert "\n> " in answer and "**Model answer" in answer, exercise.id
+            assert f"**Rubric ({exercise.points} point" in answer, exercise.id
+    assert "BEGIN SOLUTION" not in text
+
+
+def test_each_lesson_has_needs_goals_a_class_and_a_lab():
+    text = guide.parts(page("instructors.md"), LESSONS)
+    for lesson in LESSONS:
+        part = text.split(f"### {guide.title(lesson)}\n")[1].split("\n### ")[0]
+        for word in ("**Needs:**", "**A lab,**") + (
+            ("**Goals.**", "**A class.** 45 minutes") if lesson.number else ()
+        ):
+            assert word in part, (lesson.name, word)
+        for exercise in EVERY:
+            if exercise.lesson == lesson.number:
+                assert re.search(rf"\b{exercise.id}( ★)? \(", part), exercise.id
+
+
+def test_a_lab_holds_the_core_path_and_what_fits():
+    for lesson in LESSONS:
+        known = [one for one in EVERY if one.lesson == lesson.number]
+        chosen = guide.lab(known)
+        core = [one for one in known if one.core]
+        assert all(one in chosen for one in core)
+        assert chosen == core or sum(one.minutes for one in chosen) <= guide.LAB
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *DOCS], ids=lambda path: path.name
+)
+def test_relative_links_lead_somewhere(path):
+    for link in re.findall(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"", path.read_text()):
+        target, _, anchor = "".join(link).partition("#")
+        if not target.startswith("http"):
+            file = path.parent / target if target else path
+            assert file.exists(), target
+            assert not anchor or f'<a id="{anchor}">' in file.read_text(), anchor
+
+
+def test_old_pages_are_noticed_and_written_anew(tmp_path):
+    (tmp_path / "docs").mkdir()
+    for path in DOCS:
+        (tmp_path / "docs" / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "docs" / "written.md").write_text("old")
+    (tmp_path / "docs" / "misconceptions.md").unlink()
+    told = guide.stale(tmp_path, LESSONS)
+    assert [said.split()[0] for said in told] == [
+        "docs/misconceptions.md",
+        "docs/written.md",
+    ]
+    guide.write(tmp_path, LESSONS)
+    assert guide.stale(tmp_path, LESSONS) == []
+    guide_path = tmp_path / "docs" / "instructors.md"
+    guide_path.write_text(guide_path.read_text().replace(guide.END, ""))
+    with pytest.raises(LessonError, match="needs the lines"):
+        guide.stale(tmp_path, LESSONS)
+
+
+def test_a_course_without_a_guide_gets_none(tmp_path):
+    guide.write(tmp_path, LESSONS)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,322 @@
+"""Decks: what is on them, what is not, and what a real browser shows of them."""
+
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import nbformat
+import pytest
+from chromium import browser, pixels
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMES = sorted(path.stem for path in (ROOT / "solutions").glob("*.ipynb"))
+WIDTH, HEIGHT = 1280, 720
+SMALLEST = 13  # pixels of a letter's font, on a screen of that size
+
+
+def per_lesson(*more):
+    lessons = [
+        pytest.param(name, marks=[pytest.mark.lesson(int(name[:2])), *more])
+        for name in NAMES
+    ]
+    return pytest.mark.parametrize("name", lessons)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def extra():
+    for package in ("sphinx_revealjs", "ziamath", "nbconvert"):
+        pytest.importorskip(package, reason="needs the slides extra: `make slides`")
+
+
+@cache
+def deck(name):
+    from tools.slides import cells
+
+    return cells.read(ROOT, name)
+
+
+def words(slide):
+    return "\n".join(cell.source for cell in slide.cells)
+
+
+# --- what is on them ------------------------------------------------------------------
+
+
+@per_lesson()
+def test_a_slide_shows_what_a_student_has_without_checks_and_hints(name):
+    student = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4)
+    known = {cell.id: cell.source for cell in student.cells}
+    shown = [cell for slide in deck(name) for cell in slide.cells]
+    assert len(shown) > len(known) / 2
+    for cell in shown:
+        assert cell.source == known[cell.id]  # so no solution: `make check` proves it
+        assert not cell.id.endswith("-check") and "<summary>Hint" not in cell.source
+        assert cell.metadata.get("slideshow", {}).get("slide_type") != "skip"
+
+
+@per_lesson()
+def test_the_notes_keep_the_solution_to_themselves(name):
+    notes = "\n".join(note for slide in deck(name) for note in slide.notes)
+    student = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4)
+    stubs = {cell.id: set(cell.source.splitlines()) for cell in student.cells}
+    solution = nbformat.read(ROOT / "solutions" / f"{name}.ipynb", 4)
+    for cell in solution.cells:
+        for line in set(cell.source.splitlines()) - stubs.get(cell.id, {cell.source}):
+            assert len(line) < 20 or line not in notes or cell.id not in stubs, line
+
+
+@per_lesson()
+def test_each_exercise_has_a_slide_with_its_stub(name):
+    from helpers.checks.engine import exercises
+
+    shown = {slide.exercise.id: slide for slide in deck(name) if slide.exercise}
+    known = {one.id: one for one in exercises() if one.lesson == int(name[:2])}
+    assert set(shown) == set(known)
+    for number, exercise in known.items():
+        if exercise.kind in ("function", "class", "probe"):
+            assert f'NotImplementedError("exercise {number}")' in words(shown[number])
+
+
+@per_lesson()
+def test_a_speaker_has_notes_and_the_plan_of_45_minutes(name):
+    slides = deck(name)
+    if name.startswith("00"):
+        return  # the start page is read before the first class
+    assert all(slide.notes for slide in slides)
+    plan = slides[0].notes[-1]
+    minutes = re.findall(r"\((\d+)\)", plan)
+    assert "45 minutes" in plan and 38 <= sum(map(int, minutes)) <= 45, plan
+
+
+@per_lesson()
+def test_no_line_of_a_sentence_turns_into_a_list(name):
+    """Markdown sees a list where a line begins with "1) of"."""
+    for slide in deck(name):
+        for cell in slide.cells:
+            if cell.cell_type == "markdown":
+                lines = ["", *cell.source.splitlines()]
+                for before, line in zip(lines, lines[1:], strict=False):
+                    begins = re.match(r"([-+*]|1[.)]) ", line)
+                    fits = not before.strip() or re.match(r"[-+*] |  ", before)
+                    assert not begins or fits, (cell.id, line)
+
+
+def test_advice_names_mistakes_and_keeps_the_solution():
+    from helpers.checks.engine import find
+    from tools.slides.cells import advice
+
+    text = advice(find("2.2"))
+    assert "20 minutes" in text and "core path" in text
+    assert find("2.2").misconceptions[0].done in text
+
+
+@pytest.mark.parametrize(
+    ("plan", "left"),
+    [
+        (
+            "Do 2.1 (5). Leave 2.2, 2.3\nand 2.5 for the\nlab. Usual: 2.4.",
+            "2.2 2.3 2.5",
+        ),
+        ("2.1 (4). 2.2 and the challenge are for the lab.", "2.2"),
+        ("Leave 2.2 to 2.4 for the lab.", "2.2 2.3 2.4"),
+        ("No lab today: 2.2.", ""),
+    ],
+)
+def test_what_a_plan_leaves_for_the_lab(plan, left):
+    from tools.slides.cells import left_for_lab
+
+    known = ["2.1", "2.2", "2.3", "2.4", "2.5"]
+    assert left_for_lab(plan, known) == set(left.split())
+
+
+def test_long_code_is_cut_at_blank_lines_and_nothing_is_lost():
+    from tools.slides.html import LINES, pieces
+
+    lines = ["" if n % 9 == 8 else f"line {n}" for n in range(70)]
+    cut = pieces(lines)
+    assert all(end - first <= LINES for first, end in cut) and len(cut) > 2
+    kept = [line for first, end in cut for line in lines[first:end] if line]
+    assert kept == [line for line in lines if line]
+    assert all(lines[end] == "" for _, end in cut[:-1])
+    solid = pieces(["x"] * 60)
+    assert [end for _, end in solid[:-1]] == [first for first, _ in solid[1:]]
+
+
+def test_a_text_that_is_cut_keeps_its_colours():
+    from tools.slides.html import code
+
+    text = "\n\n".join(f"word {n}" for n in range(20))
+    drawn = code(f'def f():\n    """Text.\n\n{text}\n    """\n')
+    assert drawn.count("<pre") == 2 and 'class="n"' not in drawn
+
+
+def test_comments_for_tools_are_left_out():
+    from tools.slides.html import code
+
+    assert "noqa" not in code("x = 1  # noqa: E731\ny = 2  # why\n")
+    assert "why" in code("x = 1  # noqa: E731\ny = 2  # why\n")
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_a_formula_is_drawn_and_read_aloud(inline):
+    from tools.slides.html import formula
+
+    drawn = formula(r"\frac{QK^\top}{\sqrt{d_{head}}}", inline)
+    assert drawn.count("<path") >= 8 and 'role="img"' in drawn
+    assert r'aria-label="\frac{QK^\top}' in drawn
+
+
+@per_lesson()
+def test_a_deck_names_no_other_host(name):
+    from tools.slides.page import page
+
+    text = page("Title", deck(name))
+    loads = r"""(?:src|href)=["'](?!data:|#)|url\((?!["']?data:)|@import|<link\b"""
+    start = text.index("<script>")
+    assert not re.findall(loads, re.sub(r'<a href="[^"]*"', "", text[:start]))
+    assert text.count("</script>") == 1 and text.rstrip().endswith("</html>")
+
+
+# --- the command ----------------------------------------------------------------------
+
+
+def test_a_missing_extra_is_one_clear_sentence():
+    code = (
+        "import importlib.util as u; find = u.find_spec;"
+        "u.find_spec = lambda n, *a: None if n == 'ziamath' else find(n, *a);"
+        "from tools.slides.__main__ import main; raise SystemExit(main(['02']))"
+    )
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 1 and run.stdout == ""
+    assert run.stderr.startswith("Slides need ziamath") and run.stderr.count("\n") == 1
+    assert "make slides" in run.stderr
+
+
+def test_a_lesson_that_does_not_exist_is_one_clear_sentence(capsys):
+    from tools.slides.__main__ import main
+
+    assert main(["77"]) == 1
+    assert capsys.readouterr().err == "There is no built lesson 77.\n"
+
+
+def test_the_command_writes_one_deck(tmp_path, monkeypatch, capsys):
+    from tools.slides import __main__ as command
+
+    for folder in ("solutions", "notebooks"):
+        os.symlink(ROOT / folder, tmp_path / folder)
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    assert command.main(["0"]) == 0
+    assert "slides/00_start_here.html" in capsys.readouterr().out
+    first = (tmp_path / "slides" / "00_start_here.html").read_bytes()
+    command.main(["00"])
+    assert (tmp_path / "slides" / "00_start_here.html").read_bytes() == first
+
+
+# --- in a browser ---------------------------------------------------------------------
+
+LOOK = """() => {
+  const page = Reveal.getCurrentSlide();
+  const shown = [...page.querySelectorAll('*')].filter(one => !one.closest('aside'));
+  const box = one => { const b = one.getBoundingClientRect();
+                       return [b.left, b.top, b.right, b.bottom]; };
+  const letters = shown.filter(one => [...one.childNodes].some(
+      node => node.nodeType === 3 && node.data.trim()));
+  return {
+    boxes: shown.map(box),
+    sizes: letters.map(one => parseFloat(getComputedStyle(one).fontSize)),
+    math: [...page.querySelectorAll('svg.math')].map(box),
+    images: [...page.querySelectorAll('img')].map(box),
+    overflows: page.classList.contains('overflows'),
+    notes: page.querySelector('aside.notes')?.textContent || '',
+  };
+}"""
+TURN = """number => {
+  const page = Reveal.getSlides()[number], at = Reveal.getIndices(page);
+  Reveal.slide(at.h, at.v, 99);
+}"""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def opened(chromium, tmp_path_factory):
+    """Open a deck; give its page and the list of all requests."""
+    from tools.slides.page import page as whole
+
+    context = chromium.new_context(viewport={"width": WIDTH, "height": HEIGHT})
+    requests = []
+    context.on("request", lambda request: requests.append(request.url))
+
+    def open_deck(name):
+        path = tmp_path_factory.getbasetemp() / f"{name}.html"
+        path.write_text(whole(name, deck(name)), "utf-8")
+        page = context.new_page()
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-deck=ready]", state="attached")
+        return page, requests
+
+    yield open_deck
+    context.close()
+
+
+def ink(picture, box):
+    """How many dark pixels a box of a screenshot has."""
+    left, top, right, bottom = (round(edge) for edge in box)
+    return int((picture[top:bottom, left:right].max(-1) < 110).sum())
+
+
+@pytest.mark.browser
+@per_lesson()
+def test_every_slide_fits_and_is_drawn(name, opened):
+    page, requests = opened(name)
+    total = page.evaluate("Reveal.getTotalSlides()")
+    assert total >= len(deck(name))
+    formulas = figures = 0
+    for number in range(total):
+        page.evaluate(TURN, number)
+        seen, where = page.evaluate(LOOK), f"{name}, slide {number + 1}"
+        picture = pixels(page.screenshot())
+        assert not seen["overflows"], where
+        assert min(seen["sizes"], default=99) >= SMALLEST, where
+        for left, top, right, bottom in seen["boxes"]:
+            assert left >= 0 and top >= 0, where
+            assert right <= WIDTH and bottom <= HEIGHT - 20, where
+        assert ink(picture, (0, 0, WIDTH, HEIGHT)) > 100, f"{where} is empty"
+        assert ink(picture, (0, HEIGHT - 16, WIDTH - 200, HEIGHT - 6)) == 0, where
+        assert ink(picture, (WIDTH - 16, 0, WIDTH, HEIGHT - 70)) == 0, where
+        for box in seen["math"]:
+            assert ink(picture, box) >= 8, f"{where}: a formula is not drawn"
+        for left, top, right, bottom in seen["images"]:
+            area = picture[round(top) : round(bottom), round(left) : round(right)]
+            assert right - left > 200 and area.std() > 3, f"{where}: no figure"
+        formulas, figures = formulas + len(seen["math"]), figures + len(seen["images"])
+        assert seen["notes"] or name.startswith("00"), where
+    page.close()
+    if name == "02_attention":
+        assert formulas >= 8 and figures >= 5
+    assert {url.split(":")[0] for url in requests} <= {"file", "data"}
+
+
+@pytest.mark.browser
+@pytest.mark.lesson(2)
+def test_the_notes_open_and_follow(opened):
+    page, requests = opened("02_attention")
+    with page.expect_popup() as popup:
+        page.keyboard.press("s")
+    notes = popup.value.locator(".speaker-controls-notes .value")
+    notes.get_by_text("45 minutes").first.wait_for()
+    page.evaluate(
+        "Reveal.slide(...Object.values(Reveal.getIndices(Reveal.getSlides().find("
+        "one => one.textContent.includes('Exercise 2.2:')))))"
+    )
+    notes.get_by_text("What goes wrong").wait_for()
+    popup.value.locator(".pacing").first.wait_for()
+    assert {url.split(":")[0] for url in requests} <= {"file", "data", "about"}

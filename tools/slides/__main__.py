@@ -1,0 +1,67 @@
+"""Write slides/NN_name.html: `python -m tools.slides [LESSON ...]`."""
+
+import argparse
+import importlib.util
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NEEDED = ("sphinx_revealjs", "ziamath", "nbconvert")
+
+
+def names(root: Path, chosen: list[str]) -> list[str]:
+    """The lessons whose both notebooks are there, those chosen or all."""
+    found = sorted(path.stem for path in (root / "solutions").glob("*.ipynb"))
+    found = [name for name in found if (root / "notebooks" / f"{name}.ipynb").exists()]
+    wanted = [number.zfill(2)[:2] for number in chosen]
+    return [name for name in found if not wanted or name[:2] in wanted]
+
+
+def title(root: Path, name: str) -> str:
+    """What the browser's tab says."""
+    from tools.slides.cells import read
+
+    first = read(root, name)[0].cells[0].source
+    return first.splitlines()[0].lstrip("# ")
+
+
+def write(root: Path, name: str) -> Path:
+    """Write the deck of one lesson and say where it is."""
+    from tools.slides.cells import read
+    from tools.slides.page import page
+
+    target = root / "slides" / f"{name}.html"
+    target.parent.mkdir(exist_ok=True)
+    text = page(title(root, name), read(root, name))
+    target.write_text(text, "utf-8")
+    return target
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the decks that were asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.slides",
+        description="Write one self-contained HTML deck per lesson to slides/.",
+    )
+    parser.add_argument("lesson", nargs="*", help="its number; all if left out")
+    lessons = parser.parse_args(arguments).lesson
+    if missing := [one for one in NEEDED if importlib.util.find_spec(one) is None]:
+        print(
+            f"Slides need {', '.join(missing)}, not installed for {sys.executable}: "
+            "run `make slides`, or `python -m pip install -e '.[slides]'`.",
+            file=sys.stderr,
+        )
+        return 1
+    found = names(ROOT, lessons)
+    if not found:
+        print(f"There is no built lesson {' '.join(lessons)}.", file=sys.stderr)
+        return 1
+    for name in found:
+        path = write(ROOT, name)
+        size = path.stat().st_size / 1e6
+        print(f"{path.relative_to(ROOT)}  {size:.1f} MB", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
