@@ -77,7 +77,7 @@ def _raising(exercise: Exercise) -> tuple:
             "        super().__init__()\n        self.layer = layr"
         )
     else:
-        source = f"def {name}(*inputs):\n    return inptus[0]"
+        source = f"def {name}(*inputs, **more):\n    return inptus[0]"
     return answers_with(exercise, 0, typed(source, name))
 
 
@@ -97,7 +97,7 @@ def _slipped(reference: Any, slip: Callable) -> Any:
         forward = {"forward": lambda self, *args: slip(reference.forward(self, *args))}
         return type(reference.__name__, (reference,), forward)
     if callable(reference):
-        return lambda *args: slip(reference(*args))
+        return lambda *args, **more: slip(reference(*args, **more))
     return slip(reference)
 
 
