@@ -208,7 +208,10 @@ def test_a_beam_as_wide_as_all_texts_finds_the_best(small):
 
 def test_a_prompt_that_ends_with_the_end_is_continued(small):
     ids = torch.tensor([[7]])
-    assert continue_text(small, ids, 4, 2, end=7)[0].shape[1] > 1
+    written, mean = continue_text(small, ids, 1, 1, end=7)
+    best = sampling.next_logits(small, ids).log_softmax(-1)[0].max(-1)
+    assert written.tolist() == [[7, int(best.indices)]]
+    assert mean == pytest.approx(best.values.item(), abs=1e-6)
     assert continue_text(small, ids, 0, 2, end=7)[0].tolist() == [[7]]
 
 

@@ -71,7 +71,7 @@ def contest(
             axes.text(axes.get_xlim()[1], bits, name, **right)
         axes.set(xlabel=label, ylim=(None, top))
     panels[0].set(ylabel="bits per held-out character")
-    panels[1].legend(frameon=False, loc="center right")
+    panels[0].legend(frameon=False, loc="upper right")
     return figure
 
 

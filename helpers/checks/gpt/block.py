@@ -360,7 +360,7 @@ EXERCISES = (
             ),
             Misconception(
                 "the last norm",
-                "norm3 belongs to the feed-forward, which stays.",
+                "The norm norm3 belongs to the feed-forward, which stays.",
                 "Which norm stands beside the look at the source in that layer?",
                 (("cross_attention", "norm3"),),
             ),

@@ -1,0 +1,197 @@
+"""9.4: the head that guesses words; 9.4b: what stop words take away."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Misconception,
+    mistake,
+    value_cases,
+)
+from helpers.models.bert import MaskedLanguageHead
+
+PARTS = ("dense", "norm", "decoder")
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, d_model: int, vocab_size: int, *lead: int, **more) -> Case:
+        dtype = more.pop("dtype", torch.float64)
+        hidden = torch.randn(*lead, d_model, generator=draw, dtype=torch.float64)
+        args, init = ((2 * hidden).to(dtype),), (d_model, vocab_size)
+        return Case(name, args, inputs=("hidden",), init=init, **more)
+
+    return [
+        case("two sentences of five tokens", 7, 13, 2, 5),
+        case("three sentences, with the gradient", 6, 11, 3, 4, gradient=True),
+        case("chosen tokens alone", 8, 17, 5),
+        case("float32", 5, 12, 2, 3, dtype=torch.float32),
+    ]
+
+
+class _Head(MaskedLanguageHead):
+    """The course's head with one step exchanged."""
+
+    act: Callable = staticmethod(F.gelu)
+    order: tuple[str, ...] = ("dense", "act", "norm", "decoder")
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """(..., D) -> (..., V)."""
+        for step in self.order:
+            hidden = getattr(self, step)(hidden)
+        return hidden
+
+
+@mistake(
+    "no activation",
+    "Nothing bends between the two linear layers.",
+    "What stands between the first linear layer and the norm?",
+)
+class _Straight(_Head):
+    order = ("dense", "norm", "decoder")
+
+
+class _Tanh(_Head):
+    act = staticmethod(torch.tanh)
+
+
+class _GeluTanh(_Head):
+    act = staticmethod(lambda x: F.gelu(x, approximate="tanh"))
+
+
+@mistake(
+    "another activation",
+    "The activation is not BERT's.",
+    "Which activation did BERT's feed-forward have in lesson 04?",
+    _Tanh,
+    _GeluTanh,
+)
+class _Relu(_Head):
+    act = staticmethod(F.relu)
+
+
+@mistake(
+    "no norm",
+    "The norm was created and never used.",
+    "Which of the three parts does your `forward` not name?",
+)
+class _NoNorm(_Head):
+    order = ("dense", "act", "decoder")
+
+
+@mistake(
+    "norm before the activation",
+    "The norm came before the activation.",
+    "In which order does the docstring name the steps?",
+)
+class _Early(_Head):
+    order = ("dense", "norm", "act", "decoder")
+
+
+@mistake(
+    "norm first of all",
+    "The norm was applied to the encoder's output, which has been through one already.",
+    "In which order does the docstring name the steps?",
+)
+class _First(_Head):
+    order = ("norm", "dense", "act", "decoder")
+
+
+@mistake(
+    "dense layer skipped",
+    "The first linear layer was created and never used.",
+    "Which of the three parts does your `forward` not name?",
+)
+class _NoDense(_Head):
+    order = ("act", "norm", "decoder")
+
+
+class _Log(_Head):
+    def forward(self, hidden: Tensor) -> Tensor:
+        return super().forward(hidden).log_softmax(-1)
+
+
+@mistake(
+    "probabilities in place of logits",
+    "A softmax came last; the loss applies its own.",
+    "What does `F.cross_entropy` expect?",
+    _Log,
+)
+class _Softmax(_Head):
+    def forward(self, hidden: Tensor) -> Tensor:
+        return super().forward(hidden).softmax(-1)
+
+
+LEFT = ("food", "good", "come")
+STOP_WORDS = (
+    Misconception(
+        "not and never kept",
+        "You kept words of negation: this list throws them away like any other.",
+        "Print the list, or look for single words in it with `in`.",
+        (
+            ("food", "not", "good", "never", "come"),
+            ("food", "not", "good", "never", "come", "back"),
+            ("food", "not", "good", "would", "never", "come", "back"),
+        ),
+    ),
+    Misconception(
+        "would and back kept",
+        "You kept words that are on the list: it holds more than articles and "
+        "pronouns.",
+        "Look for each single word in the list with `in`.",
+        (
+            ("food", "good", "come", "back"),
+            ("food", "good", "would", "come", "back"),
+            ("food", "good", "would", "come"),
+        ),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "9.4",
+        "A head that guesses words",
+        "class",
+        difficulty=2,
+        minutes=8,
+        points=2,
+        answers=(
+            Answer(
+                "MaskedLanguageHead",
+                MaskedLanguageHead,
+                {"logits": "..., vocabulary"},
+                parts=PARTS,
+            ),
+        ),
+        cases=_cases,
+        proves="order of the steps, GELU, logits and gradient, float32",
+        misconceptions=(
+            _Straight,
+            _Relu,
+            _NoNorm,
+            _Early,
+            _First,
+            _NoDense,
+            _Softmax,
+        ),
+    ),
+    Exercise(
+        "9.4b",
+        "Bug hunt: what do stop words take away?",
+        "value",
+        difficulty=1,
+        minutes=4,
+        points=1,
+        answers=(Answer("left", LEFT),),
+        cases=lambda seed: value_cases(),
+        proves="no negation survives: food, good, come",
+        misconceptions=STOP_WORDS,
+    ),
+)

@@ -1,0 +1,356 @@
+"""9.2: choose 15 % of the tokens, and hide most of them.
+
+The answer is random, so it is judged by rates: each must lie within 5 sigma of what is
+asked for. All of them together miss by chance once in some 500,000 checks.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+
+NOT_ASKED = -100
+ROUND = (0, 0.02, 0.05, 0.08, 0.1, 0.12, 0.15, 0.18, 0.2, 0.5, 0.8, 0.85, 0.9, 1)
+RATES = {"selected": 0.15, "[MASK]": 0.8, "random": 0.1, "unchanged": 0.1}
+
+
+def mask_tokens(
+    ids: Tensor, special: Tensor, mask_id: int, vocab_size: int
+) -> tuple[Tensor, Tensor]:
+    """The course's own answer to 9.2."""
+    return _masked(ids, special, mask_id, vocab_size)
+
+
+def _masked(
+    ids: Tensor,
+    special: Tensor,
+    mask_id: int,
+    vocab_size: int,
+    *,
+    choose: Callable = lambda ids, special: (torch.rand(ids.shape) < 0.15) & ~special,
+    fate: Callable = lambda ids, selected: torch.rand(ids.shape),
+    masks: float = 0.8,
+    draws: float = 0.9,
+    words: Callable = lambda ids, size: torch.randint(0, size, ids.shape),
+    label: Callable = lambda ids, inputs, selected: ids.masked_fill(~selected, -100),
+) -> tuple[Tensor, Tensor]:
+    """Masking with one step exchanged."""
+    selected = choose(ids, special)
+    by = fate(ids, selected)
+    inputs = torch.where(selected & (by < masks), mask_id, ids)
+    drawn = selected & (by >= masks) & (by < draws)
+    inputs = torch.where(drawn, words(ids, vocab_size), inputs)
+    return inputs, label(ids, inputs, selected)
+
+
+# --- what is looked at ----------------------------------------------------------------
+
+
+EXPECTED = {
+    "result": "inputs and labels, whole numbers, shaped like ids",
+    "labels where asked": "as promised",
+    "inputs where not asked": "as promised",
+    "special tokens": "as promised",
+    "share asked for": "about 15%",
+    "of these [MASK]": "about 80%",
+    "of these random": "about 10%",
+    "of these unchanged": "about 10%",
+    "random words": "of many kinds",
+    "choice": "another in each row",
+}
+
+
+def _verdict(name: str, count: int, total: int) -> str:
+    """The rate asked for, if the count is within 5 sigma of it; else about what it is.
+
+    The same mistake, made with other random numbers, has to get the same words.
+    """
+    rate = RATES[name]
+    room = 5 * (rate * (1 - rate) * total) ** 0.5 + 1
+    if abs(count - rate * total) <= room:
+        return f"about {rate:.0%}"
+    others = (other for other in ROUND if other != rate)
+    found = min(others, key=lambda other: abs(other - count / max(total, 1)))
+    return f"about {found:.0%}, not {rate:.0%}"
+
+
+def _kinds(inputs: Tensor, ids: Tensor, labels: Tensor, mask_id: int) -> dict:
+    """The places that were asked for, by what became of them."""
+    asked = labels != NOT_ASKED
+    hidden = asked & (inputs == mask_id)
+    same = asked & (inputs == ids)
+    return {"[MASK]": hidden, "random": asked & ~hidden & ~same, "unchanged": same}
+
+
+def _place(what: str, wrong: Tensor) -> str:
+    return f"{what} at some places" if wrong.any() else "as promised"
+
+
+def _look(
+    call: Callable, ids: Tensor, special: Tensor, mask_id: int, vocab_size: int
+) -> Look:
+    before = ids.clone()
+    result = call(ids, special, mask_id, vocab_size)
+    if odd := _odd(result, before):  # only this is shown: the rest can't be judged
+        return Look(EXPECTED | {"result": odd})
+    judged = _judged(before, special, *result, mask_id)
+    return Look({"result": EXPECTED["result"]} | judged)
+
+
+def _odd(result: Any, ids: Tensor) -> str | None:
+    """What is wrong with the form of an answer, if anything is."""
+    if result is None:
+        return "None. Is there a `return`?"
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        return f"a {type(result).__name__}"
+    for name, value in zip(("inputs", "labels"), result, strict=True):
+        if not isinstance(value, Tensor):
+            return f"{name} that are a {type(value).__name__}"
+        if value.shape != ids.shape or value.is_floating_point():
+            return f"{name} of shape {tuple(value.shape)} and {value.dtype}"
+    return None
+
+
+def _judged(
+    ids: Tensor, special: Tensor, inputs: Tensor, labels: Tensor, mask_id: int
+) -> dict[str, str]:
+    asked = labels != NOT_ASKED
+    kinds = _kinds(inputs, ids, labels, mask_id)
+    judged = {
+        "labels where asked": _place("not the original id", asked & (labels != ids)),
+        "inputs where not asked": _place("changed", ~asked & (inputs != ids)),
+        "special tokens": _place("asked for", asked & special),
+    }
+    count = int((asked & ~special).sum())
+    judged["share asked for"] = _verdict("selected", count, int((~special).sum()))
+    for name, places in kinds.items():
+        judged[f"of these {name}"] = _verdict(name, int(places.sum()), int(asked.sum()))
+    drawn = inputs[kinds["random"]]
+    judged["random words"] = _variety(drawn)
+    judged["choice"] = _rows(asked)
+    return judged
+
+
+def _variety(drawn: Tensor) -> str:
+    if len(drawn) < 20:
+        return "hardly any"
+    different = len(drawn.unique())
+    return "too few different ones" if different < len(drawn) / 3 else "of many kinds"
+
+
+def _rows(asked: Tensor) -> str:
+    same = (asked == asked[:1]).all()
+    return "the same places in all rows" if same else "another in each row"
+
+
+def _table(
+    draw: torch.Generator, batch: int, length: int, vocab_size: int
+) -> tuple[Tensor, Tensor]:
+    """Ids with [CLS] first, [SEP] and padding at the end; and where these stand."""
+    ids = torch.randint(5, vocab_size, (batch, length), generator=draw)
+    real = torch.randint(length // 2, length + 1, (batch, 1), generator=draw)
+    place = torch.arange(length)
+    ids[:, 0] = 2
+    ids[place.expand(batch, -1) == real - 1] = 3
+    ids[place.expand(batch, -1) >= real] = 0
+    return ids, ids < 4
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+    names = ("ids", "special", "mask_id", "vocab_size")
+    cases = []
+    for name, batch, length, size in (
+        ("150 sentences of up to 128 tokens", 150, 128, 5003),
+        ("230 sentences of up to 80 tokens", 230, 80, 3001),
+    ):
+        ids, special = _table(draw, batch, length, size)
+        cases.append(Case(name, (ids, special, 4, size), inputs=names, look=_look))
+    return cases
+
+
+# --- what goes wrong ------------------------------------------------------------------
+
+
+def _one_draw(ids: Tensor, special: Tensor) -> Tensor:
+    return (torch.rand(ids.shape[-1]) < 0.15).expand(ids.shape) & ~special
+
+
+def _of_all_tokens(
+    ids: Tensor, special: Tensor, mask_id: int, vocab_size: int
+) -> tuple[Tensor, Tensor]:
+    """One draw for all: 15 % are selected, but 10 % of ALL tokens drawn anew."""
+    selected = (torch.rand(ids.shape) < 0.15) & ~special
+    inputs = torch.where(selected & (torch.rand(ids.shape) < 0.8), mask_id, ids)
+    drawn = selected & (torch.rand(ids.shape) < 0.1) & (inputs != mask_id)
+    words = torch.randint(0, vocab_size, ids.shape)
+    return torch.where(drawn, words, inputs), ids.masked_fill(~selected, NOT_ASKED)
+
+
+def _over_all(
+    ids: Tensor, special: Tensor, mask_id: int, vocab_size: int
+) -> tuple[Tensor, Tensor]:
+    """Random words also where nothing was selected."""
+    selected = (torch.rand(ids.shape) < 0.15) & ~special
+    by = torch.rand(ids.shape)
+    inputs = torch.where(selected & (by < 0.8), mask_id, ids)
+    words = torch.randint(0, vocab_size, ids.shape)
+    inputs = torch.where((by >= 0.8) & (by < 0.9) & ~special, words, inputs)
+    return inputs, ids.masked_fill(~selected, NOT_ASKED)
+
+
+def _wrong(name: str, done: str, where: str, *changes: Any) -> Misconception:
+    spellings = tuple(
+        partial(_masked, **change) if isinstance(change, dict) else change
+        for change in changes
+    )
+    return Misconception(name, done, where, spellings)
+
+
+MISTAKES = (
+    _wrong(
+        "labels everywhere",
+        "Every token has its own id for a label, so the model is also asked to copy.",
+        "At which places should the loss look away, and which label says so?",
+        {"label": lambda ids, inputs, selected: ids.clone()},
+    ),
+    _wrong(
+        "0 in place of -100",
+        "Where nothing is asked the label is an id, and the loss takes it for a word.",
+        "Which label does the loss skip?",
+        {"label": lambda ids, inputs, selected: ids.masked_fill(~selected, 0)},
+    ),
+    _wrong(
+        "labels of the unselected",
+        "The labels are kept where nothing was selected, and dropped where it was.",
+        "Which tokens is the model to find out?",
+        {"label": lambda ids, inputs, selected: ids.masked_fill(selected, -100)},
+    ),
+    _wrong(
+        "labels taken after masking",
+        "The labels were read off the masked input: the model should answer [MASK].",
+        "Which tensor still knows the original words?",
+        {
+            "label": lambda ids, inputs, selected: inputs.masked_fill(
+                ~selected, NOT_ASKED
+            )
+        },
+    ),
+    _wrong(
+        "special tokens masked",
+        "[CLS], [SEP] and padding were selected, too.",
+        "What does `special` say, and where do you use it?",
+        {"choose": lambda ids, special: torch.rand(ids.shape) < 0.15},
+    ),
+    _wrong(
+        "only special tokens",
+        "The choice fell on special tokens only: `special` is True for what must stay.",
+        "Which way round does `special` count?",
+        {"choose": lambda ids, special: (torch.rand(ids.shape) < 0.15) & special},
+    ),
+    _wrong(
+        "always [MASK]",
+        "Each selected token became [MASK]: none is random, none unchanged.",
+        "What should happen to the last two tenths?",
+        {"masks": 1.0},
+    ),
+    _wrong(
+        "never random",
+        "Selected tokens become [MASK] or stay; none is replaced by a random word.",
+        "80, 10, 10: which of the three is missing?",
+        {"draws": 0.8},
+    ),
+    _wrong(
+        "never unchanged",
+        "Each selected token was changed: a fifth of them by random words.",
+        "80, 10, 10: which of the three is missing?",
+        {"draws": 1.0},
+    ),
+    _wrong(
+        "a tenth of what is left",
+        "The tenth for random words was taken from what [MASK] had left over, not from "
+        "the selected tokens.",
+        "One tenth of which tokens? What share is that of those still unmasked?",
+        _of_all_tokens,
+    ),
+    _wrong(
+        "random words everywhere",
+        "Random words also replaced tokens that were not selected.",
+        "Which places may differ from `ids` at all?",
+        _over_all,
+    ),
+    _wrong(
+        "[MASK] and random exchanged",
+        "One tenth became [MASK] and most became random words.",
+        "Which of the three gets the 80 %?",
+        {"fate": lambda ids, selected: 0.8 + _flipped(torch.rand(ids.shape))},
+    ),
+    _wrong(
+        "every token selected",
+        "All tokens were selected, not 15 % of them.",
+        "Where do the 15 % come in?",
+        {"choose": lambda ids, special: ~special},
+    ),
+    _wrong(
+        "85 % selected",
+        "85 % of the tokens were selected, and 15 % left alone.",
+        "Which side of 0.15 is the selected one?",
+        {"choose": lambda ids, special: (torch.rand(ids.shape) > 0.15) & ~special},
+    ),
+    _wrong(
+        "the same places in each row",
+        "One draw was used for the whole batch: all sentences hide the same places.",
+        "How many random numbers does a batch of B sentences of T tokens need?",
+        {"choose": _one_draw},
+        {"choose": lambda ids, special: _first_row(ids) & ~special},
+    ),
+    _wrong(
+        "one random word for all",
+        "All random replacements are the same word.",
+        "How many random ids did you draw?",
+        {
+            "words": lambda ids, size: (
+                torch.randint(0, size, (1,)).expand(ids.shape).clone()
+            )
+        },
+    ),
+)
+
+
+def _flipped(by: Tensor) -> Tensor:
+    """Numbers below 0 in one tenth, from 0 to 0.1 in eight, above it in one."""
+    return torch.where(by < 0.1, -0.1, torch.where(by < 0.9, 0.05, 0.15))
+
+
+def _first_row(ids: Tensor) -> Tensor:
+    count = max(1, round(0.15 * ids.shape[-1]))
+    row = torch.zeros(ids.shape[-1], dtype=torch.bool)
+    row[torch.randperm(ids.shape[-1])[:count]] = True
+    return row.expand(ids.shape)
+
+
+EXERCISES = (
+    Exercise(
+        "9.2",
+        "Hide tokens: 80, 10, 10",
+        "function",
+        difficulty=3,
+        minutes=15,
+        points=3,
+        core=True,
+        answers=(
+            Answer(
+                "mask_tokens",
+                mask_tokens,
+                {"inputs": "batch, length", "labels": "batch, length"},
+            ),
+        ),
+        cases=_cases,
+        proves="four rates within 5 sigma, labels, special tokens, a draw for each row",
+        misconceptions=MISTAKES,
+    ),
+)
