@@ -127,8 +127,12 @@ class Notebook:
         workspace = f"/lab/workspaces/{Path(name).stem}/tree/{name}"
         self.page.goto(f"http://{start.netloc}{workspace}?{start.query}")
         self.page.wait_for_selector(".jp-Notebook .jp-Cell")
-        ready = ".jp-Notebook-ExecutionIndicator[data-status=idle]"
-        self.page.wait_for_selector(ready, state="attached")
+        session = "window.jupyterapp?.shell.currentWidget?.sessionContext"
+        self.page.wait_for_function(  # a cell that is run earlier may be forgotten
+            f"""() => {session}?.isReady
+                && {session}.session?.kernel?.connectionStatus === 'connected'
+                && {session}.session.kernel.status === 'idle'"""
+        )
 
     def number(self, text):
         """Which code cell holds a text."""
@@ -177,6 +181,11 @@ class Notebook:
     def told(self, text):
         """Run the cell with a text and return what it says."""
         return self.run(self.number(text)).locator(".jp-OutputArea").inner_text()
+
+    def complaints(self, text):
+        """How many outputs of the cell with a text are red."""
+        red = "[data-mime-type$=error], [data-mime-type$=stderr]"
+        return self.cell(self.number(text)).locator(red).count()
 
     def shot(self, name):
         """A picture of the window; COURSE_SHOTS keeps it."""
@@ -238,7 +247,7 @@ def test_a_wrong_answer_gets_its_diagnosis(student):
     assert (
         " ".join(known.done.split()) in said and " ".join(known.where.split()) in said
     )
-    assert "Traceback" not in said
+    assert "Traceback" not in said and student.complaints(CHECK) == 1
 
 
 def test_a_right_answer_passes(student):
@@ -247,6 +256,7 @@ def test_a_right_answer_passes(student):
     said = student.told(CHECK)
     student.shot("passed")
     assert "passed" in said.lower() and find("2.2").proves.split(",")[0] in said
+    assert student.complaints(CHECK) == 0
 
 
 def test_a_borrowed_answer_lets_one_go_on_and_is_not_passed(student):
@@ -256,7 +266,7 @@ def test_a_borrowed_answer_lets_one_go_on_and_is_not_passed(student):
     after = student.told("hand_output, hand_weights =")
     student.shot("borrowed")
     assert "borrowed" in said.lower() and "passed" not in said.lower()
-    assert "0.7604" in after
+    assert "0.7604" in after and student.complaints(CHECK) == 0
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
