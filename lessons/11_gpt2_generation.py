@@ -386,8 +386,6 @@ def top_p_filter(logits: Tensor, p: float) -> Tensor:
         (B, V), the same scores, minus infinity where blocked
     """
     ### BEGIN SOLUTION
-    #: ordered, places = ...  # (B, V) each, the likeliest first
-    #: before = ...  # (B, V), the probability of all that are likelier
     ordered, places = logits.sort(dim=-1, descending=True)  # (B, V)
     each = ordered.softmax(-1)
     before = each.cumsum(-1) - each

@@ -11,6 +11,7 @@ from torch.optim import SGD, Adam, Optimizer
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
 from helpers.checks.masks.shared import padded_ids
+from helpers.checks.optimizers import warm_up
 from helpers.models.attention import attention
 from helpers.models.masks import padding_mask, target_mask
 
@@ -106,6 +107,7 @@ def _number(loss: Any) -> Any:
 
 
 def _cases(seed: int) -> list[Case]:
+    warm_up()
     draw = torch.Generator().manual_seed(seed)
 
     def case(

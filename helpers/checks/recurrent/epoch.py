@@ -1,7 +1,7 @@
 """7.6: a pass over the text, compared by its loss and by the weights it leaves."""
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from torch.optim import SGD, Adam, Optimizer
 
 from helpers.characters import batches as cut
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.checks.optimizers import warm_up
 from helpers.checks.recurrent.shared import DOUBLE
 
 Batches = list[tuple[Tensor, Tensor]]
@@ -107,19 +108,8 @@ def _number(loss: Any) -> Any:
     return torch.tensor(loss, dtype=DOUBLE) if isinstance(loss, float) else loss
 
 
-@cache
-def _warm_up() -> None:
-    """Create the first optimizer: torch then imports for seconds, off the clock."""
-    weight = torch.zeros(1, requires_grad=True)
-    for kind in (SGD, Adam):
-        optimizer = kind([weight], lr=0.1)
-        optimizer.zero_grad()
-        weight.sum().backward()
-        optimizer.step()
-
-
 def _cases(seed: int) -> list[Case]:
-    _warm_up()
+    warm_up()
     draw = torch.Generator().manual_seed(seed)
 
     def case(name: str, size: tuple[int, int, int], clip: float, **more: Any) -> Case:

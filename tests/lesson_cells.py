@@ -1,1 +1,0 @@
-from tools.lesson_cells import lesson, run_cell, solutions, stubs, typed  # noqa: F401
