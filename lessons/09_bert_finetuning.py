@@ -595,11 +595,11 @@ with pretrained.quiet():  # hides the loading bar, and the report for this block
 # that would have explained its result never appears. So ask for it by name:
 
 # %% tags=["nbval-check-output"]
-from transformers import AutoModelForSequenceClassification
+from transformers import BertForSequenceClassification
 
 folder = pretrained.path("encoder")
 with pretrained.quiet():
-    fresh, report = AutoModelForSequenceClassification.from_pretrained(
+    fresh, report = BertForSequenceClassification.from_pretrained(
         folder, num_labels=5, output_loading_info=True
     )
 print("missing, so drawn at random:", sorted(report["missing_keys"]))
@@ -616,7 +616,7 @@ verdicts = []
 for seed in range(10):
     _ = torch.manual_seed(seed)
     with pretrained.quiet(), torch.no_grad():
-        coin = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=2)
+        coin = BertForSequenceClassification.from_pretrained(folder, num_labels=2)
         verdicts.append(coin(**joy).logits.softmax(-1)[0])
 verdicts = torch.stack(verdicts)  # (seeds, labels)
 print("positive in", int((verdicts.argmax(-1) == 1).sum()), "of 10 seeds")
@@ -648,7 +648,7 @@ def star_probabilities(model, tokenizer, texts: list[str]) -> Tensor:
     ### BEGIN SOLUTION
     model.eval()
     batch = tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
-    with torch.no_grad():
+    with torch.inference_mode():
         logits = model(**batch).logits  # (B, labels)
     return logits.softmax(-1)
     ### END SOLUTION
@@ -826,7 +826,7 @@ def evaluate(model, batches) -> tuple[float, float]:
     ### BEGIN SOLUTION
     model.eval()
     total, right, count = 0.0, 0, 0
-    with torch.no_grad():
+    with torch.inference_mode():
         for batch in batches:
             output, size = model(**batch), len(batch["labels"])
             total += output.loss.item() * size

@@ -128,6 +128,7 @@ def test_a_misconception_is_rejected_and_named(exercise, misconception):
             assert trial.named, f"{trial}\n{trial.report}"
             assert misconception.done in str(trial.report)
             assert misconception.where in str(trial.report)
+            assert "'Misconception' object" not in str(trial.report)  # its own slip
 
 
 @pytest.mark.slow
