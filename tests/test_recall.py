@@ -5,6 +5,8 @@ import torch
 from torch import nn
 
 from helpers import recall
+from helpers.models.gpt import GPTConfig
+from helpers.models.recurrent import CharacterModel
 from helpers.recall import RecallTask, lookup_score, previous_token_score
 
 pytestmark = pytest.mark.lesson("10")
@@ -92,3 +94,39 @@ def test_a_head_that_looks_up(batch):
     weights[:, 1, 10:].scatter_(-1, answers[..., None], 0.75)
     weights[:, 0, :10] = 1.0
     assert lookup_score(weights, ids, 5).tolist() == [0.0, 0.75]
+
+
+SMALL = RecallTask(pairs=2, keys=4, values=3)
+
+
+def small_gpt():
+    torch.manual_seed(0)
+    return recall.RecallGPT(GPTConfig(SMALL.vocab_size, SMALL.length, 16, 2, 2))
+
+
+def test_training_learns_and_measures():
+    seconds, right = recall.train(small_gpt(), SMALL, 43, seed=0, parts=4)
+    assert len(seconds) == len(right) == 5 and seconds == sorted(seconds)
+    assert right[-1] > right[0] + 0.1
+    again = recall.train(small_gpt(), SMALL, 43, seed=0, parts=4)[1]
+    assert again == right
+
+
+@pytest.mark.parametrize("model", [small_gpt(), CharacterModel(7, 12)])
+def test_every_parameter_has_one_optimizer(model):
+    muon, adam = (rule.optimizer for rule in recall._optimizers(model, 10))
+    groups = [one.param_groups[0]["params"] for one in (muon, adam)]
+    held = [id(value) for group in groups for value in group]
+    assert sorted(held) == sorted(id(value) for value in model.parameters())
+    assert all(value.dim() == 2 for value in groups[0]) and groups[0]
+    table = model.embedding if isinstance(model, recall.RecallGPT) else model.output
+    assert any(value is table.weight for value in groups[1])
+
+
+def test_the_scoring_layer_is_its_own(batch):
+    model = small_gpt()
+    assert model.head.weight is not model.embedding.weight
+    ids = batch[0] % 7
+    x = model.last_vectors(ids[:, :6])
+    assert torch.equal(model(ids[:, :6]), model.head(x))
+    assert model.embedding.weight.std() > 0.5

@@ -255,7 +255,6 @@ def _judge_cases(seed: int) -> list[Case]:
 
     return [
         case("batches of 4, 4 and 1", (7, 3, 5, 6), (4, 6, 2, 8), (5,)),
-        case("one batch", (4, 7, 5)),
         case("batches of 6 and 2", (3, 5, 9, 4, 6, 2), (7, 4)),
     ]
 
