@@ -172,10 +172,12 @@ def test_two_processes_take_the_same_way_as_one(folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_launch_that_starts_one_process_says_so():
+def test_a_launch_that_starts_one_process_says_so(folder, tmp_path):
     """`accelerate launch --cpu` starts one process, whatever number it is given."""
+    small = ["--model", folder, "--output", tmp_path, "--reviews", 16, "--epochs", 1]
     done = subprocess.run(
-        [sys.executable, *LAUNCH, "--cpu", "--module", "tools.finetune"],
+        [sys.executable, *LAUNCH, "--cpu", "--module", "tools.finetune"]
+        + list(map(str, small)),
         cwd=ROOT,
         env=quiet_environment(ROOT),
         capture_output=True,
