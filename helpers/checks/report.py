@@ -219,7 +219,8 @@ def _wrong(
         shapes_fit &= _kind(got) == _kind(want)
     lines += apart[:MOST]
     if len(apart) > MOST:
-        lines.append(f"And {len(apart) - MOST} more differ.")
+        more = len(apart) - MOST
+        lines.append(f"And {more} more differ{'s' if more == 1 else ''}.")
     if shapes_fit:
         lines += _broken(exercise, case, run)
     clues = (clue for clue in run.clues.values() if isinstance(clue, str))
