@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers import fine_tuning, pretrained
+from helpers import fine_tuning, pretrained, reviews
 from helpers.checks.bert.shared import VOCAB, tiny_config
 from helpers.fine_tuning import Recipe
 from tools import measure_reviews
@@ -68,6 +68,27 @@ def test_it_learns_what_can_be_learned(rows, capfd):
     assert len(history.loss) == len(history.rate) == len(history.norm) == steps
     assert history.loss[0] > 1.4 and sum(history.loss[-6:]) / 6 < 0.1
     assert history.seconds > 0 and capfd.readouterr() == ("", "")
+
+
+def test_it_takes_the_steps_of_the_plain_loop(rows):
+    recipe = replace(SMALL, epochs=2)
+    ours, plain = small_model(), small_model()
+    history = fine_tuning.fine_tune(ours, rows, recipe)
+    optimizer = fine_tuning.optimizer_for(plain, recipe)
+    scheduler = fine_tuning.scheduler_for(optimizer, recipe, steps=12)
+    batches, losses = reviews.training_batches(rows, 8, recipe.seed), []
+    for _ in range(2):
+        for batch in batches:
+            loss = plain.train()(**batch).loss
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(plain.parameters(), recipe.clip)
+            optimizer.step()
+            scheduler.step()
+            losses.append(loss.item())
+    assert history.loss == pytest.approx(losses, abs=1e-5)
+    for mine, theirs in zip(ours.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-4)
 
 
 def test_the_rate_rises_and_falls_to_nothing(rows):
