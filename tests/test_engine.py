@@ -548,6 +548,13 @@ def test_an_alarm_that_rings_while_garbage_is_collected_rings_again():
     assert time.monotonic() - start < 9
 
 
+def test_a_stopped_answer_does_not_pass_where_the_reference_is_stopped(monkeypatch):
+    slow = typed("def double(x):\n    import time; time.sleep(9)", "double")
+    monkeypatch.setattr(engine, "_expected", lambda answer, cases, runs: runs)
+    report = judge("99.1", slow, limit=0.2)
+    assert report.outcome == "raised" and "has been stopped" in str(report)
+
+
 def test_the_limit_is_for_all_cases_together():
     source = "import time\ndef double(x):\n    time.sleep(0.5)\n    return 2 * x"
     report = judge("99.1", typed(source, "double"), limit=0.8)
