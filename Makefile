@@ -65,7 +65,8 @@ build: setup  ## build notebooks/ and solutions/ from lessons/
 slides: $(CLASSROOM)  ## write a deck per lesson to slides/; LESSON=02 for one
 	$(PY) -m tools.slides $(LESSON)
 
-kill-matrix: setup  ## put every known mistake to its check: docs/kill-matrix.md
+kill-matrix: setup  ## put right and wrong answers to their checks: docs/kill-matrix.md
+	COURSE_SEEDS=20 $(UNIT) tests/test_checks.py -k "another_hand or the_reference_passes"
 	$(PY) -m tools.kill_matrix --jobs 2 --write $(ARGS)
 
 hunt: setup  ## hunt for wrong answers that pass; EXERCISE=2.2 for one exercise
@@ -76,6 +77,7 @@ transcripts: setup  ## write anew what every check says, to be read
 
 bench: setup  ## measure the course beside its peers; QUICK=1 for a first look
 	$(PY) -m tools.bench $(if $(QUICK),--quick)
+	$(if $(QUICK),,$(PY) -m tools.build)
 
 progress: setup  ## print which exercises you have passed
 	@$(PY) -m helpers.checks.progress

@@ -93,6 +93,10 @@ check("0.1", row_means)
 # ```
 #
 # A borrowed answer is not counted as passed, and you can write your own any time.
+#
+# **A cell does not end?** A check stops code that runs for ever and says so. What it
+# can't stop, and any other cell, you can: the square in the toolbar (■, interrupt the
+# kernel). Your variables stay.
 
 # %% [markdown] slide="slide"
 # ## Where your work is

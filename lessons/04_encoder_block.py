@@ -398,9 +398,20 @@ check("4.5", is_layer_norm)
 # `torch.allclose` has a tolerance of its own unless you say which.
 # </details>
 
+
 # %%
-print("the published one is a layer norm:", is_layer_norm(PublishedNorm(3, 1e-5)))
-print("torch's one is a layer norm:", is_layer_norm(nn.LayerNorm(3).double()))
+def published(x: Tensor) -> Tensor:
+    """The published norm, as wide as what comes in."""
+    return PublishedNorm(x.shape[-1], eps=1e-5)(x)
+
+
+def torchs(x: Tensor) -> Tensor:
+    """What torch has, as wide as what comes in."""
+    return F.layer_norm(x, x.shape[-1:])
+
+
+print("the published one is a layer norm:", is_layer_norm(published))
+print("torch's one is a layer norm:", is_layer_norm(torchs))
 
 # %% [markdown] slide="slide"
 # ## Dropout
@@ -600,24 +611,25 @@ print(tuple(pre_norm_step(torch.randn(2, 5, 8), nn.LayerNorm(8), attend).shape))
 # ## The encoder
 #
 # Token ids become vectors, the positions are added, and then layer follows layer. The
-# paper multiplies the embedding by √d_model first. Why? It draws the numbers with a
-# standard deviation of 1/√d_model, so that the product has 1. A default `nn.Embedding`
-# draws with 1: scaled, it drowns the positions.
+# paper multiplies the embedding by √d_model first and does not say why. Its authors'
+# code draws the numbers with a standard deviation of 1/√d_model, so that the product
+# has 1. A default `nn.Embedding` draws with 1: scaled, it drowns the positions.
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
 waves = positional_encoding(30, 300)  # (T, D)
 table = nn.Embedding(1000, 300).weight.detach()
 for name, words in (("default, as it is", table), ("default, scaled", table * 300**0.5),
-                    ("paper's, scaled", table / 300**0.5 * 300**0.5)):  # fmt: skip
+                    ("authors', scaled", table / 300**0.5 * 300**0.5)):  # fmt: skip
     share = waves.std() / (words.std() + waves.std())
     print(f"{name:18} std {words.std():5.2f}   positions' share of the sum {share:.0%}")
 
 # %% [markdown] exercise="4.4"
-# Write the encoder: embedding times √d_model, positions, dropout, then `num_layers`
-# layers (`mine.EncoderLayer`) that all get the mask. With `norm_first` the last layer
-# ends with a bare sum, so add one more norm at the end; otherwise put `nn.Identity()`
-# in its place. `PositionalEncoding` is lesson 01's, a module that adds the rows to x.
+# Write the encoder: embedding (an `nn.Embedding`) times √d_model, positions, dropout,
+# then `num_layers` layers (`mine.EncoderLayer`) that all get the mask. With
+# `norm_first` the last layer ends with a bare sum, so add one more norm at the end;
+# otherwise put `nn.Identity()` in its place. `PositionalEncoding` is lesson 01's, a
+# module that adds the rows to x.
 
 # %% locked=true tags=["nbval-check-output"]
 mine.take("4.3", EncoderLayer)

@@ -691,7 +691,8 @@ assert (shares[: len(word)].argmax(-1) - places).abs().float().mean() < 1
 # Break it. Below, the target has **nothing** to do with the source: each of its words
 # is drawn at random from 11. No honest model can reach a loss below the entropy of that
 # choice. Compute this `floor` as a number. Then explain the curve: which argument of
-# the model was `forgotten`? Store its name as a string.
+# the model's `forward` was `forgotten`? Store its name as a string, spelt as it is
+# there.
 
 
 # %% locked=true
@@ -889,7 +890,7 @@ wrong.cross_attention = WrongSide()
 
 # %%
 for name, layer in (("right layer", right), ("wrong side", wrong)):
-    verdict = reads_memory(lambda x, memory: layer(x, memory, None))  # noqa: B023
+    verdict = reads_memory(lambda x, m: layer(x.float(), m.float(), None))  # noqa: B023
     print(f"{name:12} {verdict}")
 
 # %% [markdown] slide="slide"

@@ -4,7 +4,8 @@
 # **How does a model learn to write without ever seeing the answer?**
 #
 # You need: lessons 02 to 05. Time: about 115 minutes, of which 85 are the core path
-# (★). The training at the end takes a minute or two on a laptop's CPU.
+# (★). Run in one go, the notebook takes {run time} on one core, most of it for the
+# training.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can
@@ -327,7 +328,7 @@ for name, mask in (("ours", ahead), ("turned round", masks.blocked(ahead))):
 # A published notebook builds its masks like this (in our words; the comments are the
 # original's meaning). Where the mask is used, it says `scores + mask * -1e9`. Read
 # the printed mask. Which keys does the **first** query really get to see? Give their
-# places, counted from 0, as a tuple.
+# places, counted from 0, in rising order, as a tuple such as `(5, 6)`.
 
 
 # %% locked=true tags=["nbval-check-output"]
@@ -423,8 +424,9 @@ def is_causal(model) -> bool:
     """Test whether a model looks into the future.
 
     Args:
-        model: in evaluation mode; takes ids (B, T), numbers from 0 to 10, returns
-            logits (B, T, V): row t scores the token that follows place t
+        model: in evaluation mode; takes ids (B, T), numbers from 0 to 10 and T at
+            most 16, returns logits (B, T, V): row t scores the token that follows
+            place t
 
     Returns:
         True if no row depends on a later token, up to rounding.

@@ -4,8 +4,8 @@
 # **How does a network remember what it has read, and for how long?**
 #
 # You need: lesson 06, and for the end lesson 02. Time: about 130 minutes, of which 75
-# are the core path (★). The three trainings at the end take a minute or two on a
-# laptop's CPU.
+# are the core path (★). Run in one go, the notebook takes {run time} on one core, most
+# of it for the three trainings at the end.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can
@@ -125,7 +125,8 @@ show_figure(
 # %% [markdown] exercise="7.1"
 # Give the slope of all three at every entry of `x`, by formula, not by autograd:
 # $\sigma' = \sigma(1-\sigma)$, $\tanh' = 1 - \tanh^2$, and for the ReLU look at the
-# figure.
+# figure. No slope may be NaN, not even where x is 0, 800 or −800. (At 0 the ReLU has a
+# corner: any slope from 0 to 1 is right there.)
 
 
 # %% exercise="7.1"
@@ -133,7 +134,7 @@ def slopes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """How steep sigmoid, tanh and ReLU are.
 
     Args:
-        x: any shape
+        x: any shape; 0 may occur, and numbers as large as 800 on both sides
 
     Returns:
         Three tensors of the shape and dtype of x: the slopes of sigmoid, tanh, ReLU.
@@ -229,7 +230,7 @@ def encode(text: str, characters: str) -> Tensor:
         characters: the vocabulary, each character once
 
     Returns:
-        (T,), whole numbers
+        (T,), int64: the dtype of torch's indices
     """
     ### BEGIN SOLUTION
     place = {one: number for number, one in enumerate(characters)}
@@ -276,8 +277,13 @@ for number, (x, y) in enumerate(pieces):
 
 # %% [markdown]
 # After *every* character the network predicts the next one: B · T predictions per
-# batch, not one. (The source of this lesson says "the last hidden state predicts the
-# next word". In its code, too, each state predicts its next *character*.)
+# batch, not one.
+
+# %% [markdown]
+# This lesson follows a blog post, with code, that trained such networks; from here on
+# it is called **the source** (its title stands near the end). It says "the last hidden
+# state predicts the next word". In its code, too, each state predicts its next
+# *character*.
 
 # %% [markdown] exercise="7.3"
 # Write `batches`. With L characters there are n = (L − 1) // (B · T) batches: the last
@@ -396,8 +402,9 @@ check("7.4", rnn_step)
 # </details>
 
 # %% [markdown]
-# In torch this is `nn.RNNCell`. Here is the course's own version of the step against
-# it, on copied weights; yours was compared with it by the check.
+# In torch this is `nn.RNNCell`. The check compared yours with the course's own step,
+# and the course's tests put `nn.RNNCell` through the same check. Here is the step of
+# the course's models against it, on copied weights.
 
 # %% tags=["nbval-check-output"]
 cell = nn.RNNCell(3, 5)
@@ -407,8 +414,8 @@ ours = recurrent.rnn_step(read, h, cell.weight_hh, cell.bias_hh)
 print("equal to nn.RNNCell:", torch.allclose(ours, cell(x, h), atol=1e-6))
 
 # %% [markdown] exercise="7.4b"
-# Now the whole network, as a module: weights in `__init__`, the loop over time in
-# `forward`. It takes a state to go on with, and gives the last one back.
+# Now the whole network, as a module: weights and both biases in `__init__`, the loop
+# over time in `forward`. It takes a state to go on with, and gives the last one back.
 
 
 # %% exercise="7.4b"
@@ -416,7 +423,7 @@ class RNN(nn.Module):
     """Reads characters and predicts, after each, the next one."""
 
     def __init__(self, vocab_size: int, hidden_size: int) -> None:
-        """Create W_x (V to N, no bias), W_h (N to N) and W_y (N to V)."""
+        """Create W_x (V to N, no bias), W_h (N to N, with b), W_y (N to V, b_y)."""
         super().__init__()
         self.vocab_size, self.hidden_size = vocab_size, hidden_size
         ### BEGIN SOLUTION
@@ -616,8 +623,9 @@ new = carried(leaf * 2)
 print(new, "history:", new.grad_fn)
 
 # %% [markdown]
-# A trap nearby: the new tensor **shares its memory** with the old one. Whoever writes
-# into it in place changes both. Tensors are mutable; a second name is no copy.
+# A trap nearby: cutting off does not copy. The tensor from the course's answer
+# **shares its memory** with the old one, and whoever writes into one in place changes
+# both. (A `.clone()` has memory of its own.) A second name is no copy, either.
 
 # %% tags=["nbval-check-output"]
 first = torch.zeros(2)
@@ -642,6 +650,13 @@ with_dropout = "B"  # it differs from reading to reading
 # %%
 check("7.5b", with_dropout)
 
+# %% [markdown] slide="skip"
+# <details><summary>Hint: a question</summary>
+#
+# Dropout draws anew, in every call, which units it sets to 0. What does that do to
+# three readings of the same text?
+# </details>
+
 # %% [markdown]
 # The program that printed it:
 
@@ -663,8 +678,8 @@ for name, training in (("A", False), ("B", True)):
 # %% [markdown] exercise="7.5c" slide="subslide"
 # A third bug. The formula in the source is $\hat y = \mathrm{softmax}(W_y h + b_y)$,
 # and `F.cross_entropy` has a softmax inside. Someone writes both. Training runs, but
-# for 61 characters the loss stops near 3.14. Compute to three digits the **lowest**
-# loss that this program can reach.
+# for 61 characters the loss stops near 3.14. Compute the **lowest** loss that this
+# program can reach, to **three decimals**.
 
 # %% exercise="7.5c"
 ### BEGIN SOLUTION
@@ -805,8 +820,8 @@ for temperature in (0.5, 1.0, 2.0):
     show(f"temperature {temperature}", (logits / temperature).softmax(-1))
 
 # %% [markdown] exercise="7.7"
-# Write `chances`. The k best are kept **in each row**; the others get exactly 0, and
-# the kept ones share out 1. k = 1 must work.
+# Write `chances`. The k best are kept **in each row**; the others get exactly 0,
+# wherever the logits lie, and the kept ones share out 1. k = 1 must work.
 
 
 # %% exercise="7.7"
@@ -816,7 +831,7 @@ def chances(
     """From logits to chances.
 
     Args:
-        logits: (B, V)
+        logits: (B, V), of any size: all of them may be near -200
         temperature: above 0
         top_k: how many to keep in each row, from 1 to V; None keeps all
 
@@ -865,8 +880,8 @@ except TypeError as error:
 
 # %% [markdown] exercise="7.7b"
 # Now write text. Read the whole beginning, then draw, and feed each new character with
-# the state so far. Dropout must be off. Use your `chances`, or `characters.chances`
-# from the course, and `torch.multinomial`.
+# the state so far: what was read is not read again. Dropout must be off. Use your
+# `chances`, or `characters.chances` from the course, and `torch.multinomial`.
 
 
 # %% exercise="7.7b"
@@ -1236,7 +1251,7 @@ def influence(step, inputs: Tensor, h: Tensor) -> Tensor:
         h: (N,), the first state
 
     Returns:
-        (T,), the norm of dh_t / dh_0 for t = 1 to T
+        (T,) of any float dtype, the norm of dh_t / dh_0 for t = 1 to T
     """
     ### BEGIN SOLUTION
     #: norms = []
@@ -1367,7 +1382,6 @@ assert largest > 1
 
 # %%
 mine.take("7.8", lstm_step)
-mine.take("7.9", gru_step)
 
 # %%
 lstm = models["lstm"].cpu().eval()

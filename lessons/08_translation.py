@@ -4,7 +4,8 @@
 # **What is lost when a sentence has to pass through one vector?**
 #
 # You need: lessons 06 and 07. Time: about 120 minutes, of which 80 are the core path
-# (★). Six small trainings take two to four minutes in all on a laptop's CPU.
+# (★). Run in one go, the notebook takes {run time} on one core, most of it for six
+# trainings.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can
@@ -519,10 +520,10 @@ lengths = seq2seq.target_lengths(task, task.held_out)
 print(f"the translations have {min(lengths)} to {max(lengths)} tokens")
 
 # %% [markdown]
-# The models are the course's: both recurrent ones have your encoder inside, the second
-# also your attention, the third is lesson 06's Transformer. `seq2seq.teach` is lesson
-# 06's training loop with the rules that hold for all three; read it with
-# `seq2seq.teach??`.
+# All three models are the course's: two recurrent ones, made as in 8.1 to 8.3b, and
+# lesson 06's Transformer. Your own parts get their turn at the end of the lesson.
+# `seq2seq.teach` is lesson 06's training loop with the rules that hold for all three;
+# read it with `seq2seq.teach??`.
 
 # %%
 where, translators, histories = device(), {}, {}
@@ -549,7 +550,7 @@ assert scores["RNN"] < 0.85
 
 # %% [markdown] exercise="8.4" slide="subslide"
 # Write the exact match of each length: a dictionary from the length to the share of
-# its texts that are right in every letter.
+# its texts that are right in every character, capitals and spaces included.
 
 
 # %% exercise="8.4"

@@ -4,7 +4,8 @@
 # **What is left of the Transformer when there is nothing to translate?**
 #
 # You need: lessons 05 to 07. Time: about 120 minutes, of which 85 are the core path
-# (★). The two trainings at the end take about two minutes on a laptop's CPU.
+# (★). Run in one go, the notebook takes {run time} on one core, most of it for the
+# trainings.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can
@@ -237,6 +238,7 @@ class GPT(nn.Module):
         self.positions = nn.Embedding(config.max_length, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
         self.norm = nn.LayerNorm(config.d_model)
+        # Beside these: layers, an nn.ModuleList of num_layers blocks.
         ### BEGIN SOLUTION
         self.layers = nn.ModuleList(
             course.GPTBlock(
@@ -504,8 +506,8 @@ check("10.4", most_frequent_pair, merge)
 # %%
 split = {tuple(word): count for word, count in words.items()}
 for _ in range(4):
-    pair = most_frequent_pair(split)
-    split = {merge(word, pair): count for word, count in split.items()}
+    pair = tuple(most_frequent_pair(split))
+    split = {tuple(merge(word, pair)): count for word, count in split.items()}
     print("".join(pair), "→", *(" ".join(word) for word in split), sep="   ")
 
 # %% [markdown]
@@ -866,7 +868,7 @@ assert abs(bits["GPT"] - bits["LSTM, more steps"]) < 0.3
 # %% [markdown]
 # Step for step the GPT is ahead: whatever stands in its window is one look away. But a
 # step of this LSTM is cheaper, and in about the same time both are about equal. On so
-# little text, with half a minute of training, neither architecture runs away.
+# little text, and with so few steps, neither architecture runs away.
 
 # %% [markdown]
 # And the settings weigh as much as the architecture. Our first GPT had three layers, a
@@ -982,7 +984,7 @@ def lookup_score(weights: Tensor, ids: Tensor, pairs: int) -> Tensor:
     Args:
         weights: (B, H, T, T)
         ids: (B, T): key, value, key, value, ... for all pairs, then the keys again in
-            another order, T = 3 pairs; the answer stands behind the key's first place
+            another order, T = 3 * pairs; the answer stands behind the key's first place
         pairs: how many
 
     Returns:

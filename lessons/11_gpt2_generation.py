@@ -123,7 +123,8 @@ for temperature in (0.5, 1.0, 2.0):
 # %% [markdown]
 # Take a pencil. Top-k with k = 2 keeps two tokens at any temperature. Top-p with p =
 # 0.8 keeps one at temperature 0.5 (0.8650), two at 1 (0.8808), and three at 2 (0.8985):
-# the surer the model, the fewer are left. And the order of the two steps matters.
+# the surer the model, the fewer are left. So the order of temperature and top-p
+# matters: top-p after the temperature chooses from other probabilities than before it.
 
 # %% [markdown] slide="slide"
 # ## Greedy: always the best
@@ -189,7 +190,7 @@ for beginning in PROMPTS[1:4]:
     begun = tokenizer(beginning, return_tensors="pt").input_ids
     print(repr(tokenizer.decode(sampling.greedy(model, begun, 30)[0])))
 
-# %% [markdown] exercise="11.1b" slide="skip"
+# %% [markdown] exercise="11.1b"
 # A published notebook calls `model.generate(ids, max_length=100)` with a prompt of 9
 # tokens. **How many new tokens does it get, at most?** (The printed sample ends in the
 # middle of a sentence.) Look `max_length` up if you like.
@@ -369,8 +370,9 @@ for beginning in beginnings:
 # al. called it *nucleus sampling*.)
 
 # %% [markdown] exercise="11.4"
-# Write it. The token that carries the sum over p is kept, or the set would not reach p.
-# The likeliest token is always kept, also with p = 0. With p = 1 nothing is blocked.
+# Write it. The token that brings the sum to p is kept, or the set would not reach p.
+# The likeliest token is always kept, also with p = 0. With p = 1 nothing is blocked, up
+# to rounding. Of **equally likely** tokens only as many stay as are needed, whichever.
 # Each score stays at its own place.
 
 
@@ -420,6 +422,16 @@ check("11.4", top_p_filter)
 show("p = 0.8", top_p_filter(torch.tensor([[0.0, 2.0, -1.0, 1.0]]), 0.8))
 
 # %%
+for whose, keep in (("yours", top_p_filter), ("course", sampling.top_p_filter)):
+    lost = keep(rows["You don"], 1.0).isinf().sum().item()
+    print(f"after 'You don', p = 1, {whose}: {lost} of {len(tokenizer)} blocked")
+
+# %% [markdown]
+# A sum in float32 that begins with the likeliest token reaches 1 early, by rounding;
+# what comes after it is blocked even with p = 1. The library and the course's version
+# begin with the unlikeliest, where nothing gets lost. Both pass the check.
+
+# %%
 show_figure(
     draw.nuclei({name: row[0].softmax(-1) for name, row in rows.items()}, p=0.9, k=50),
     "Sorted probabilities of the 1000 likeliest tokens for two beginnings. After 'You "
@@ -431,7 +443,8 @@ show_figure(
 # ### The same as the library's?
 #
 # Your filters so far, or the course's where a check has not passed yet, beside the
-# processors of `transformers`, on random scores.
+# processors of `transformers`, on random scores. What has to agree are the
+# probabilities: a constant on top of all scores of a row changes none of them.
 
 # %%
 mine = OwnParts()
@@ -450,7 +463,11 @@ pairs = {
     "top-p": (mine.top_p_filter, TopPLogitsWarper, (0.0, 0.4, 0.95, 1.0)),
 }
 for name, (ours, theirs, settings) in pairs.items():
-    same = [torch.equal(ours(random, x), theirs(x)(None, random)) for x in settings]
+    same = []
+    for x in settings:
+        wanted = theirs(x)(None, random).softmax(-1)
+        shares = ours(random, x).softmax(-1)
+        same.append(torch.allclose(shares, wanted, rtol=1e-3, atol=0.0))
     print(f"{name:12} {settings}: {same}")
 
 # %% [markdown] slide="slide"
@@ -630,7 +647,7 @@ def beam_search(
         ids: (1, T), the prompt
         max_new_tokens: how many tokens are added at most
         width: how many texts go on after each round
-        end: the token that finishes a text; None: none does
+        end: the token that finishes a text when it is written; None: none does
 
     Returns:
         (1, T + n), prompt and new tokens, `end` the last one if it was written;
@@ -1071,17 +1088,21 @@ assert len(set(noisy)) == 8 and steady == sampling.perplexity(model, text)
 # A language model continues texts. Ask it a question, and it may continue with more
 # questions: that is what texts do. To make a helper of it, people compare its answers,
 # a second model learns to predict what they prefer, and the first is trained to please
-# the second. This is RLHF: reinforcement learning from human feedback.
+# the second. This is RLHF: reinforcement learning from human feedback. The second model
+# stands in for people, and it errs: what pleases it need not be good.
 
 # %% [markdown]
 # A common short story says that this was the secret of GPT-3 and GPT-4, that GPT-3 read
-# the whole internet, and that such a model is a stack of encoders and decoders. All
-# three are wrong. GPT-3 (2020) had no RLHF; InstructGPT and ChatGPT (2022) did.
+# the whole internet, and that such a model is a stack of encoders and decoders. The
+# first is wrong for GPT-3, and the other two are wrong altogether. GPT-3 (2020) had no
+# RLHF; InstructGPT and ChatGPT (2022) did, and so did GPT-4 (2023; section 2 of its
+# report).
 
 # %% [markdown]
 # GPT-3 saw 300 billion tokens: filtered Common Crawl, WebText2, two sets of books,
-# Wikipedia (its paper, table 2.2). What GPT-4 was trained on is not published. And GPTs
-# have decoder layers only, as you saw above.
+# Wikipedia (its paper, table 2.2). Of GPT-4's data its report says only that they are
+# public and licensed ones. And GPT-3 is built as GPT-2 is, of decoder layers only: you
+# saw that above.
 
 # %% [markdown] exercise="11.9"
 # **What does RLHF add to a model that was trained on next tokens alone, and what does
@@ -1179,5 +1200,5 @@ for one in list(candidates)[:4]:
 # Degeneration*, for top-p. Fan, Lewis and Dauphin 2018 (arXiv 1805.04833), for top-k.
 # Paulus, Xiong and Socher 2018 (arXiv 1705.04304), for n-gram blocking. Wu et al. 2016
 # (arXiv 1609.08144), section 7, for length rules. Ouyang et al. 2022 (arXiv
-# 2203.02155), InstructGPT. Gao, Schulman and Hilton 2022 (arXiv 2210.10760), on rewards
-# that are pursued too far.
+# 2203.02155), InstructGPT. OpenAI 2023 (arXiv 2303.08774), the report on GPT-4. Gao,
+# Schulman and Hilton 2022 (arXiv 2210.10760), on rewards that are pursued too far.

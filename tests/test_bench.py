@@ -1,12 +1,15 @@
 """The measurements: two works in turns, and a page written from what was found."""
 
+import json
 import time
 
 import pytest
 
+from tools import budgets
 from tools.bench import course
 from tools.bench.page import page
 from tools.bench.timing import Race, race, seconds
+from tools.stubs import LessonError
 
 FOUND = {
     "machine": {
@@ -75,8 +78,9 @@ def test_the_page_tells_work_peer_ratio_and_aim():
     assert "a cpu, 2 cores, 1 thread" in text
     assert "median 255 ms, longest 500 ms" in text
     assert "| 02_attention | 60 s | 900 MB |" in text
-    assert "takes about 0.5 minutes" in text
-    assert "`helpers.checks` 0.12" in text
+    assert "takes about 0.5 minutes so. The aim is at most 15: met." in text
+    assert "`helpers.checks` 0.12. The aim is at most 0.3: met." in text
+    assert "(missed) and none above 1 s (met)" in text
 
 
 def test_a_script_that_fails_is_told():
@@ -89,3 +93,30 @@ def test_kept_weights_cost_memory_that_the_fused_kernel_does_not():
     long = course._measured(course.ATTENTION, "1024", "fused")
     kept = course._measured(course.ATTENTION, "1024", "weights")
     assert kept[1] > long[1] + 30  # 8 heads x 1,024 x 1,024 x 4 bytes = 32 MB
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (3, "10 seconds"),
+        (24.9, "20 seconds"),
+        (54, "50 seconds"),
+        (56, "1 minute"),
+        (76, "1.5 minutes"),
+        (130, "2 minutes"),
+    ],
+)
+def test_a_time_is_said_in_round_numbers(seconds, said):
+    assert budgets.rounded(seconds) == said
+
+
+def test_a_lesson_says_the_time_that_was_measured(tmp_path):
+    (tmp_path / "docs").mkdir()
+    text = "It takes {run time}."
+    with pytest.raises(LessonError, match="docs/benchmarks.json has none"):
+        budgets.said(text, "02_attention", tmp_path)
+    (tmp_path / "docs" / "benchmarks.json").write_text(json.dumps(FOUND))
+    assert budgets.said(text, "02_attention", tmp_path) == "It takes 1 minute."
+    with pytest.raises(LessonError):
+        budgets.said(text, "03_multi_head_attention", tmp_path)
+    assert budgets.said("no time", "03_multi_head_attention", tmp_path) == "no time"

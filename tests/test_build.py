@@ -826,13 +826,30 @@ def test_a_committed_notebook_is_valid(path):
     assert "SOLUTION" not in "".join(cell.source for cell in notebook.cells)
 
 
-@pytest.mark.parametrize(
+each_lesson = pytest.mark.parametrize(
     "path",
     [
         pytest.param(path, id=path.stem, marks=pytest.mark.lesson(path.name[:2]))
         for path in lesson_paths()
     ],
 )
+
+
+@each_lesson
+def test_the_hints_that_checks_speak_of_are_there(path):
+    cells = student(read(path)).cells
+    hints, number = {}, None
+    for cell in cells:
+        if cell.cell_type == "code":
+            number = notebooks.checked_exercise(cell.source) or number
+            hints.setdefault(number, 0)
+        elif number:
+            hints[number] += cell.source.count("<summary>Hint")
+    without = [number for number, count in hints.items() if number and not count]
+    assert not without
+
+
+@each_lesson
 def test_every_stub_of_a_lesson_says_our_sentence_and_nothing_leaks(path):
     lesson = read(path)
     given = student(lesson)

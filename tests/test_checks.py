@@ -18,16 +18,17 @@ from torch import nn
 from variants import variants
 from worlds import world
 
-from helpers.checks import CheckFailed, check, exercises, judge
+from helpers.checks import CheckFailed, chance, check, exercises, judge
 from helpers.checks.engine import examine
 from helpers.checks.observe import agree, cases_of, distance, run_case
 from tools.kill_matrix import answers_with, tried
 from tools.lesson_cells import solutions, stubs
 
 QUICK = "COURSE_QUICK" in os.environ  # one seed and one spelling: `make quick`
-SEEDS = range(1 if QUICK else 3)
+SEEDS = range(int(os.environ.get("COURSE_SEEDS", 1 if QUICK else 3)))
 CODE = ("function", "class", "probe")
 
+RANDOM = {"7.7b", "9.2", "9.3", "11.7"}  # judged by how often something happens
 CHECKABLE = [exercise for exercise in exercises() if exercise.answers]
 CODED = [exercise for exercise in CHECKABLE if exercise.kind in CODE]
 VARIANTS = variants()
@@ -108,6 +109,14 @@ def test_the_untouched_stub_is_not_attempted(exercise):
 
 
 @each(CODED)
+def test_the_reference_never_raises(exercise):
+    for seed in SEEDS:
+        for case in cases_of(exercise, seed):
+            answer = exercise.answers[case.of]
+            assert run_case(answer.reference, answer, case).raised is None, case.name
+
+
+@each(CODED)
 def test_properties_hold_for_the_reference(exercise):
     for seed in SEEDS:
         for case in cases_of(exercise, seed):
@@ -144,6 +153,30 @@ def test_a_misconception_is_far_from_right(exercise, misconception):
                 right = run_case(answer.reference, answer, case, donor=run.module)
                 apart.append(distance(run.judged, right.judged, case.tolerance))
         assert max(apart) >= margin, f"spelling {number + 1}: {apart}"
+
+
+@each([one for one in CHECKABLE if one.id in RANDOM])
+def test_a_rate_that_is_wrong_is_far_from_right(exercise, monkeypatch):
+    def asked(*what, sigmas=5.0):
+        seen.append(what)
+        return near(*what, max(10.0, sigmas))
+
+    near, seen = chance.near, []
+    monkeypatch.setattr(chance, "near", asked)
+    for known in exercise.misconceptions:
+        for spelling in range(len(known.spellings)):
+            trial = tried(exercise, known, spelling, 0)
+            assert trial.named, f"not so within 10 sigma: {trial}"
+    assert seen
+
+
+def test_rates_are_asked_for_where_the_tests_think_so(monkeypatch):
+    asking = set()
+    for exercise in CODED:
+        told = lambda *_, of=exercise.id, **__: asking.add(of) or True  # noqa: E731
+        monkeypatch.setattr(chance, "near", told)
+        examine(exercise, exercise.references)
+    assert asking == RANDOM
 
 
 @pytest.mark.slow
@@ -315,8 +348,15 @@ def handed_in(exercise, bad):
 
 # Where recursion ends, Python may drop an exception while it closes a generator.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("bad", BAD)
-@each(CHECKABLE)
+@pytest.mark.parametrize(
+    ("exercise", "bad"),
+    [
+        param(exercise, bad, name=bad)
+        for number, exercise in enumerate(CHECKABLE)
+        for place, bad in enumerate(BAD)
+        if not QUICK or place % 8 == number % 8  # all of them: make unit
+    ],
+)
 def test_a_bad_answer_ends_in_a_clear_outcome(exercise, bad, capsys):
     start = time.monotonic()
     report = examine(exercise, handed_in(exercise, bad), limit=LIMIT)

@@ -1,9 +1,11 @@
 """The engine on small made-up exercises: outcomes, evidence, borrowing, time limits."""
 
+import re
 import signal
 import sys
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -14,6 +16,7 @@ from torch import nn
 
 import helpers.checks.engine as engine
 from helpers.checks import CheckFailed, NotAttempted, Report, borrow, check, judge
+from helpers.checks import report as told
 from helpers.checks.attention.module import SelfAttention
 from helpers.checks.attention.softmax import softmax
 from helpers.checks.exercise import (
@@ -334,6 +337,36 @@ def test_what_the_student_printed_is_shown_where_it_failed(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def test_numbers_that_differ_are_shown_with_digits_enough_to_see_it():
+    text = str(judge("99.1", lambda x: 2 * x * (1 + 1e-6)))
+    first, second = re.search(r"expected (\S+), got (\S+?)\.\s", text).groups()
+    assert first != second and first[:5] == second[:5]
+
+
+def test_what_a_look_does_not_find_is_said_to_be_missing():
+    case = Case("both", (), look=lambda call: Look({"one": 1, "two": 2}))
+    right = run_case(lambda: None, DOUBLED.answers[0], case)
+    rest = {name: value for name, value in right.judged.items() if name != "two"}
+    short = replace(right, judged=rest)
+    lines = told._wrong(DOUBLED, DOUBLED.answers[0], case, short, right)
+    assert lines[-1] == "two: expected 2, but there is none."
+
+
+def test_where_the_course_s_code_fails_on_the_student_s_layers_it_says_so(monkeypatch):
+    def fails(answer, cases, runs):
+        return [run_case(lambda x: x.nothing, answer, case) for case in cases]
+
+    monkeypatch.setattr(engine, "_expected", fails)
+    text = str(judge("99.1", lambda x: 3 * x))
+    assert "The course's own code does not run with your layers" in text
+    assert "nothing" not in text and "AttributeError" not in text
+
+
+def test_who_has_not_begun_is_told_where_help_is():
+    text = str(judge("99.1", typed("def double(x):\n    y = ...", "double")))
+    assert 'hints are under the exercise, and borrow("99.1") lends you' in text
+
+
 # --- several answers, values, probes --------------------------------------------------
 
 
@@ -548,11 +581,15 @@ def test_an_alarm_that_rings_while_garbage_is_collected_rings_again():
     assert time.monotonic() - start < 9
 
 
-def test_a_stopped_answer_does_not_pass_where_the_reference_is_stopped(monkeypatch):
-    slow = typed("def double(x):\n    import time; time.sleep(9)", "double")
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [("import time; time.sleep(9)", "has been stopped"), ("x.nothing", "nothing")],
+)
+def test_what_raises_does_not_pass_where_the_reference_raises(body, said, monkeypatch):
+    answer = typed(f"def double(x):\n    {body}", "double")
     monkeypatch.setattr(engine, "_expected", lambda answer, cases, runs: runs)
-    report = judge("99.1", slow, limit=0.2)
-    assert report.outcome == "raised" and "has been stopped" in str(report)
+    report = judge("99.1", answer, limit=0.2)
+    assert report.outcome == "raised" and said in str(report)
 
 
 def test_the_limit_is_for_all_cases_together():

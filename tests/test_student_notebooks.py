@@ -2,7 +2,8 @@
 
 Each notebook has one kernel. First every cell runs as a student finds it: only our own
 sentence and failed checks may be raised. Then exercise by exercise: its solution's cell
-runs, all check cells run, just that one passes, and the stub is put back.
+runs, all check cells run, just that one passes, and the stub is put back. Last, where
+nothing is trained, every exercise is borrowed, and no cell stops.
 """
 
 import re
@@ -17,6 +18,8 @@ from tools.execute import client, quiet_environment
 from tools.notebooks import checked_exercise
 
 ROOT = Path(__file__).resolve().parent.parent
+BORROW = "from helpers.checks import borrow"
+TRAINING = ("06", "07", "08", "09", "10")
 OURS = re.compile(r"exercise \d+\.\d+[a-z]?")
 
 pytestmark = [
@@ -29,7 +32,7 @@ class Session:
     """A student's notebook in a kernel of its own, and the solution beside it."""
 
     def __init__(self, name, runner):
-        self.runner = runner
+        self.name, self.runner = name, runner
         self.cells = runner.nb.cells
         solved = nbformat.read(ROOT / "solutions" / f"{name}.ipynb", 4)
         self.solutions = {cell.id: cell for cell in solved.cells}
@@ -125,6 +128,31 @@ def test_one_exercise_filled_in_is_the_only_one_that_passes(session):
         assert passing(session) == {number}
         session.run(place)  # the stub again
     assert passing(session) == set()
+
+
+@each_notebook
+def test_with_every_exercise_borrowed_a_notebook_runs_to_its_end(session):
+    if session.name[:2] in TRAINING:
+        pytest.skip("It trains for minutes; the other tests have trained it.")
+    kinds = {exercise.id: exercise.kind for exercise in exercises()}
+    names = {exercise.id: ", ".join(exercise.names) for exercise in exercises()}
+    lent = {
+        session.place_of(number): f'{names[number]} = borrow("{number}")'
+        for number in session.checks
+        if kinds[number] != "value"  # a number or a word can't be borrowed
+    }
+    problems = []
+    for place, cell in enumerate(session.cells):
+        if cell.cell_type != "code":
+            continue
+        answer = lent.get(place)
+        error, _, stderr = session.run(place, answer and f"{BORROW}\n{answer}")
+        checked = checked_exercise(cell.source)
+        if error and kinds.get(checked) == "value" and error[0] == "NotAttempted":
+            continue
+        if error or stderr:
+            problems.append(f"cell {place} ({cell.id}): {error}, {stderr}")
+    assert not problems, "\n".join(problems)
 
 
 def passing(session):

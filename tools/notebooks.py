@@ -25,6 +25,7 @@ from nbformat import NotebookNode
 
 from helpers.checks.engine import exercises
 from helpers.checks.exercise import Exercise
+from tools import budgets
 from tools.stubs import LessonError, markdown_stub, regions, solved, stub
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,6 +58,8 @@ def read(path: Path) -> Lesson:
     notebook = jupytext.read(path, fmt="py:percent")
     for cell in notebook.cells:
         cell.metadata.pop("lines_to_next_cell", None)
+        if cell.cell_type == "markdown":
+            cell.source = budgets.said(cell.source, path.stem, path.parents[1])
     return Lesson(path.stem, tuple(notebook.cells))
 
 

@@ -3,14 +3,15 @@
 import re
 from pathlib import Path
 
+from tools import budgets
 from tools.notebooks import Lesson, known_exercises
 from tools.stubs import LessonError
 
 START, END = "<!-- lessons: written by `make build` -->", "<!-- /lessons -->"
 
 
-def row(lesson: Lesson) -> str:
-    """One line of the table: link, question, exercises, minutes."""
+def row(lesson: Lesson, times: dict[str, float]) -> str:
+    """One line of the table: link, question, exercises, minutes, run time."""
     first = lesson.cells[0].source
     title = re.search(r"^# \d\d (.+)$", first, re.MULTILINE)
     question = re.search(r"\*\*(.+?\?)\*\*", first, re.DOTALL)
@@ -24,10 +25,18 @@ def row(lesson: Lesson) -> str:
     number = lesson.name[:2]
     link = f"[{number} {title[1]}](notebooks/{lesson.name}.ipynb)"
     asked = " ".join(question[1].split())
-    return f"| {link} | {asked} | {len(exercises)} ({core} ★) | {minutes[1]} |"
+    runs = times.get(lesson.name)
+    cells = (
+        link,
+        asked,
+        f"{len(exercises)} ({core} ★)",
+        minutes[1],
+        budgets.rounded(runs) if runs else "not measured",
+    )
+    return f"| {' | '.join(cells)} |"
 
 
-def updated(text: str, lessons: list[Lesson]) -> str:
+def updated(text: str, lessons: list[Lesson], times: dict[str, float]) -> str:
     """The README with its table of lessons made anew.
 
     Raises:
@@ -36,8 +45,9 @@ def updated(text: str, lessons: list[Lesson]) -> str:
     if START not in text or END not in text:
         raise LessonError(f"README.md needs the lines {START} and {END}.")
     before, rest = text.split(START)
-    rows = ["| lesson | question | exercises | minutes |", "|---|---|---|---|"]
-    rows += [row(lesson) for lesson in lessons]
+    head = ["lesson", "question", "exercises", "minutes", "runs in"]
+    rows = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    rows += [row(lesson, times) for lesson in lessons]
     return before + "\n".join([START, *rows, END]) + rest.split(END)[1]
 
 
@@ -47,7 +57,7 @@ def stale(root: Path, lessons: list[Lesson]) -> list[str]:
     if not path.exists():
         return []
     text = path.read_text("utf-8")
-    same = updated(text, lessons) == text
+    same = updated(text, lessons, budgets.measured(root)) == text
     return [] if same else ["README.md: its table of lessons is old. Run `make build`."]
 
 
@@ -55,4 +65,5 @@ def write(root: Path, lessons: list[Lesson]) -> None:
     """Make the table in the README anew."""
     path = root / "README.md"
     if path.exists():
-        path.write_text(updated(path.read_text("utf-8"), lessons), "utf-8")
+        text = updated(path.read_text("utf-8"), lessons, budgets.measured(root))
+        path.write_text(text, "utf-8")

@@ -79,7 +79,7 @@ def not_attempted(exercise: Exercise, name: str, line: Line | None) -> Report:
         "not attempted",
         evidence=(
             f"{name} is still to be written{where}",
-            f"{todo} The hints are under the exercise.",
+            f"{todo} {_hints(exercise)}",
         ),
     )
 
@@ -127,8 +127,8 @@ def failed(
         evidence += [f"What happened: {known.done}", f"Where to look: {known.where}"]
     elif outcome == "wrong" and _numbers_differ(exercise, run, right):
         evidence.append(
-            "This is none of the mistakes that the check knows by name: compare your "
-            "lines with the formula, step by step, on small numbers."
+            "This is none of the mistakes that the check knows by name: go through "
+            "your lines one by one, on an example that you can work out by hand."
         )
     evidence.append(_stuck(exercise))
     name = known.name if known else None
@@ -144,17 +144,23 @@ def uncallable(exercise: Exercise, answer: Answer, thing: Any) -> Report:
 
 
 def _stuck(exercise: Exercise) -> str:
+    return f"Stuck? {_hints(exercise)}"
+
+
+def _hints(exercise: Exercise) -> str:
     if exercise.kind == "value":
-        return "Stuck? The hints are under the exercise."
+        return "The hints are under the exercise."
     lends = f'borrow("{exercise.id}") lends you the course\'s version'
-    return f"Stuck? The hints are under the exercise, and {lends}."
+    return f"The hints are under the exercise, and {lends}."
 
 
 def _numbers_differ(exercise: Exercise, run: Run, right: Run) -> bool:
     """Whether all fits but the numbers: then the formula is the place to look."""
     kinds = {name: _kind(value) for name, value in run.judged.items()}
     fit = kinds == {name: _kind(value) for name, value in right.judged.items()}
-    fit &= run.judged.get("inputs") == right.judged.get("inputs")
+    for name, value in right.judged.items():
+        if name == "inputs" or name.startswith("part "):
+            fit &= run.judged.get(name) == value
     return fit and exercise.kind in ("function", "class") and any(kinds.values())
 
 
@@ -178,7 +184,10 @@ def _raised(
                 "A test that is to be judged returns False; it does not assert."
             )
         if "dtype" in text and _is_double(case):
-            lines.append("The case is float64: give new tensors the dtype of an input.")
+            lines.append(
+                "The case is float64: new tensors need the dtype of an input, and "
+                "layers in a plain list stay behind when the model is converted."
+            )
     return [*lines, *_inputs(case)]
 
 
@@ -202,6 +211,12 @@ def _wrong(
     if exercise.kind == "value":
         return [_value(answer, run.judged["value"], right.judged["value"])]
     lines, apart = _inputs(case), []
+    if right.raised:
+        return [
+            *lines,
+            "The course's own code does not run with your layers: are they of the kind "
+            "and the sizes that the docstring asks for?",
+        ]
     shapes_fit = True
     for name in right.judged:
         got, want = run.judged.get(name), right.judged[name]
@@ -213,7 +228,11 @@ def _wrong(
             lines.append(_returned(answer, got))
             return lines
         axes = answer.returns.get(name, "")
-        apart.append(_differs(name, got, want, axes, within))
+        if name in run.judged or name.startswith("part "):
+            apart.append(_differs(name, got, want, axes, within))
+        else:
+            apart.append(f"{name}: expected {_describe(want)}, but there is none.")
+            shapes_fit = False
         if name.startswith("part "):
             return [*lines, *apart]
         shapes_fit &= _kind(got) == _kind(want)
@@ -279,7 +298,7 @@ def _part(part: str, got: str, want: str) -> str:
 
 def _numbers(name: str, got: Tensor, want: Tensor, within: float) -> str:
     if not want.dim():
-        return f"{name}: expected {_number(want)}, got {_number(got)}."
+        return f"{name}: {_two(want, got)}."
     if got.isnan().any() and not want.isnan().any():
         count = int(got.isnan().sum())
         return f"{name}: {count} of {got.numel()} entries are NaN, none should be."
@@ -293,14 +312,22 @@ def _numbers(name: str, got: Tensor, want: Tensor, within: float) -> str:
         worst, place = divmod(worst, size)
         index.insert(0, place)
     at = ", ".join(map(str, index))
-    return (
-        f"{name}: {count} of {got.numel()} entries differ, most at [{at}]: "
-        f"expected {_number(want[tuple(index)])}, got {_number(got[tuple(index)])}."
-    )
+    two = _two(want[tuple(index)], got[tuple(index)])
+    return f"{name}: {count} of {got.numel()} entries differ, most at [{at}]: {two}."
 
 
-def _number(value: Tensor) -> str:
-    return f"{value.item():.5g}" if value.is_floating_point() else str(value.item())
+def _two(want: Tensor, got: Tensor) -> str:
+    """Two numbers that differ, with digits enough to see it."""
+    for digits in (5, 9, 17):
+        expected, came = _number(want, digits), _number(got, digits)
+        if expected != came:
+            break
+    return f"expected {expected}, got {came}"
+
+
+def _number(value: Tensor, digits: int = 5) -> str:
+    number = value.item()
+    return f"{number:.{digits}g}" if value.is_floating_point() else str(number)
 
 
 def _size(value: Tensor) -> str:

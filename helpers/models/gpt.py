@@ -364,6 +364,8 @@ def load_gpt2(folder: str | Path) -> GPT:
             eps=facts["layer_norm_epsilon"],
         )
     )
-    theirs = load_file(Path(folder) / "model.safetensors")
-    model.load_state_dict(from_gpt2(theirs, facts["n_layer"]))
+    file = load_file(Path(folder) / "model.safetensors")
+    theirs = {name: value.float() for name, value in file.items()}
+    # Assigned, a turned matrix keeps the file's order: one row times it is faster so.
+    model.load_state_dict(from_gpt2(theirs, facts["n_layer"]), assign=True)
     return model.eval()

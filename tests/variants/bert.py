@@ -228,6 +228,14 @@ def load_by_configuration(folder):
     return AutoModelForSequenceClassification.from_pretrained(folder, config=config)
 
 
+def load_for_single_labels(folder):
+    from transformers import AutoModelForSequenceClassification
+
+    return AutoModelForSequenceClassification.from_pretrained(
+        folder, num_labels=5, problem_type="single_label_classification"
+    )
+
+
 def pool_by_loops(hidden, attention_mask):
     rows = [
         row[: int(mask.sum())].mean(0)
@@ -251,7 +259,37 @@ def pool_by_nan(hidden, attention_mask):
     return hidden[:, 0], blank.nanmean(1)
 
 
+def pool_by_float_einsum(hidden, attention_mask):
+    real = attention_mask.float()
+    total = torch.einsum("btd,bt->bd", hidden, real)
+    return hidden[:, 0], total / real.sum(1, keepdim=True)
+
+
+def pool_by_bmm(hidden, attention_mask):
+    share = attention_mask.float() / attention_mask.sum(1, keepdim=True)
+    return hidden[:, 0], torch.bmm(share.unsqueeze(1), hidden).squeeze(1)
+
+
 # --- 9.6 asking ---
+
+
+def ask_up_to_512(model, tokenizer, texts):
+    model.eval()
+    batch = tokenizer(
+        texts, padding=True, truncation=True, max_length=512, return_tensors="pt"
+    )
+    with torch.no_grad():
+        return model(**batch).logits.softmax(-1)
+
+
+def ask_up_to_the_positions(model, tokenizer, texts):
+    model.eval()
+    most = model.config.max_position_embeddings
+    batch = tokenizer(
+        texts, padding=True, truncation=True, max_length=most, return_tensors="pt"
+    )
+    with torch.no_grad():
+        return model(**batch).logits.softmax(-1)
 
 
 def ask_in_inference_mode(model, tokenizer, texts):
@@ -326,6 +364,20 @@ def evaluate_with_numpy(model, batches):
     return total / count, correct / count
 
 
+def evaluate_on_copies(model, batches):
+    model.eval()
+    total = right = count = 0
+    for batch in batches:
+        batch = dict(batch)
+        labels = batch.pop("labels")
+        with torch.no_grad():
+            logits = model(**batch).logits
+        total += F.cross_entropy(logits, labels, reduction="sum").item()
+        right += int((logits.argmax(1) == labels).sum())
+        count += len(labels)
+    return total / count, right / count
+
+
 # --- 9.8 tuning ---
 
 
@@ -398,10 +450,33 @@ VARIANTS = {
     ),
     "9.3": (pairs_by_numbers, pairs_by_torch, pairs_by_shift),
     "9.4": (HeadInOneLine, HeadByModules, HeadByFormula),
-    "9.5": (load_by_bert, load_by_names, load_by_configuration),
-    "9.5b": (pool_by_loops, pool_by_matmul, pool_by_einsum, pool_by_nan),
-    "9.6": (ask_in_inference_mode, ask_one_by_one, ask_by_exponentials),
-    "9.7": (evaluate_by_rows, evaluate_by_pooling, evaluate_with_numpy),
+    "9.5": (
+        load_by_bert,
+        load_by_names,
+        load_by_configuration,
+        load_for_single_labels,
+    ),
+    "9.5b": (
+        pool_by_loops,
+        pool_by_matmul,
+        pool_by_einsum,
+        pool_by_nan,
+        pool_by_float_einsum,
+        pool_by_bmm,
+    ),
+    "9.6": (
+        ask_in_inference_mode,
+        ask_one_by_one,
+        ask_by_exponentials,
+        ask_up_to_512,
+        ask_up_to_the_positions,
+    ),
+    "9.7": (
+        evaluate_by_rows,
+        evaluate_by_pooling,
+        evaluate_with_numpy,
+        evaluate_on_copies,
+    ),
     "9.8": (
         (optimizer_by_list, epoch_clearing_first),
         (optimizer_by_groups, epoch_clearing_by_model),

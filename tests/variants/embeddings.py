@@ -44,6 +44,10 @@ def cosine_einsum(u, V):
     return torch.einsum("nd,d->n", V, u) / lengths
 
 
+def cosine_with_epsilon(u, V):
+    return V @ u / (V.norm(dim=1) * u.norm() + 1e-8)
+
+
 # --- 1.3 ---
 
 
@@ -121,11 +125,15 @@ def encoding_by_loops(length, d_model):
     return table
 
 
-def encoding_in_float64(length, d_model):
+def _angles_in_float64(length, d_model):
     column = torch.arange(d_model, dtype=torch.float64)
     position = torch.arange(length, dtype=torch.float64)
     angle = torch.outer(position, 10000 ** -((column // 2) * 2 / d_model))
-    return torch.sin(angle + column % 2 * math.pi / 2)
+    return angle + column % 2 * math.pi / 2
+
+
+def encoding_in_float64(length, d_model):
+    return _angles_in_float64(length, d_model).sin().float()
 
 
 def encoding_stacked(length, d_model):
@@ -227,10 +235,10 @@ def shift_by_blocks(k, d_model):
 
 def shift_by_least_squares(k, d_model):
     last = 200
-    table = encoding_in_float64(last + abs(k), d_model)
+    table = _angles_in_float64(last + abs(k), d_model).sin()
     first = max(0, -k)
     here, there = table[first : first + last], table[first + k : first + k + last]
-    return torch.linalg.lstsq(here, there).solution.T
+    return torch.linalg.lstsq(here, there).solution.T.float()
 
 
 def shift_by_exponential(k, d_model):
@@ -243,7 +251,12 @@ def shift_by_exponential(k, d_model):
 
 VARIANTS = {
     "1.1": (embed_one_hot, embed_by_module, embed_by_loops, embed_by_index_select),
-    "1.2": (cosine_of_units, cosine_row_by_row, cosine_einsum),
+    "1.2": (
+        cosine_of_units,
+        cosine_row_by_row,
+        cosine_einsum,
+        cosine_with_epsilon,
+    ),
     "1.3": (
         (nearest_sorted, analogy_masked),
         (nearest_masked, analogy_loop),

@@ -31,7 +31,7 @@ class FeedForwardByHand(nn.Module):
 
 
 class FeedForwardOfModules(nn.Module):
-    def __init__(self, d_model, d_ff, activation):
+    def __init__(self, d_model, d_ff, activation="relu"):
         super().__init__()
         self.W_1, self.W_2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
         self.bend = {"relu": nn.ReLU(), "gelu": nn.GELU()}[activation]

@@ -81,7 +81,7 @@ def top_k_by_loops(logits, k):
 
 def top_k_by_counting(logits, k):
     better = (logits[:, None, :] > logits[:, :, None]).sum(-1)  # who beats each
-    return logits.masked_fill(better >= k, torch.finfo(logits.dtype).min)
+    return logits.masked_fill(better >= k, NEVER)
 
 
 def top_k_by_numpy(logits, k):
@@ -124,7 +124,7 @@ def top_p_by_ranks(logits, p):
 def top_p_filling_a_copy(logits, p):
     ordered, places = logits.sort(descending=True)
     count = (ordered.softmax(-1).cumsum(-1) < p).sum(-1) + 1
-    result = torch.full_like(logits, torch.finfo(logits.dtype).min)
+    result = torch.full_like(logits, NEVER)
     for row, many in enumerate(count.clamp(max=logits.shape[-1]).tolist()):
         result[row, places[row, :many]] = ordered[row, :many]
     return result
@@ -152,7 +152,7 @@ def ngrams_by_trying(logits, ids, n):
         for token in range(logits.shape[1]):
             longer = [*text, token]
             if len(longer) >= n and tuple(longer[-n:]) in runs:
-                result[row, token] = torch.finfo(logits.dtype).min
+                result[row, token] = NEVER
     return result
 
 

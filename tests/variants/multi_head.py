@@ -46,6 +46,8 @@ class ByKernel(nn.Module):
 
     def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__()
+        if d_model % num_heads != 0:
+            raise ValueError("the heads cannot share this width")
         self.h, self.k = num_heads, d_model // num_heads
         self.W_o = nn.Linear(d_model, d_model)
         self.W_v = nn.Linear(d_model, d_model)
@@ -71,6 +73,8 @@ class ByLoop(nn.Module):
 
     def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__()
+        if d_model % num_heads != 0:
+            raise ValueError("the heads cannot share this width")
         self.num_heads = num_heads
         for name in ("W_q", "W_k", "W_v", "W_o"):
             setattr(self, name, nn.Linear(d_model, d_model, bias=True))
@@ -98,6 +102,8 @@ class ByEinsum(nn.Module):
 
     def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__()
+        if d_model % num_heads != 0:
+            raise ValueError("the heads cannot share this width")
         self.num_heads = num_heads
         self.W_q, self.W_k = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
         self.W_v, self.W_o = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
@@ -319,6 +325,11 @@ def alike_by_many_orders(layer) -> bool:
     return True
 
 
+def alike_in_one_fixed_order(layer) -> bool:
+    x, order = torch.randn(5, 8), [2, 0, 4, 1, 3]
+    return torch.allclose(layer(x[order]), layer(x)[order], atol=1e-4)
+
+
 def alike_by_rolling(layer) -> np.bool_:
     x = torch.randn(5, 8)
     one, other = layer(x.roll(2, 0)).numpy(), layer(x).roll(2, 0).numpy()
@@ -345,6 +356,7 @@ VARIANTS = {
         alike_by_one_swap,
         alike_backwards,
         alike_by_many_orders,
+        alike_in_one_fixed_order,
         alike_by_rolling,
     ),
 }

@@ -29,6 +29,12 @@ def slopes_in_a_list(x):
     return [s - s**2, 1 - torch.tanh(x).square(), torch.heaviside(x, x * 0)]
 
 
+def slopes_by_the_sign(x):
+    """The ReLU's slope is 0.5 at 0: any from 0 to 1 is as good."""
+    s, t = torch.sigmoid(x), torch.tanh(x)
+    return s * (1 - s), 1 - t**2, (torch.sign(x) + 1) / 2
+
+
 # --- 7.2 characters ---
 
 
@@ -161,6 +167,32 @@ class RNNInPlace(nn.Module):
         return logits, state
 
 
+class RNNBiasOnTheInput(RNNByLookUp):
+    """Has b beside W_x: the sum is the same."""
+
+    def __init__(self, vocab_size, hidden_size):
+        super().__init__(vocab_size, hidden_size)
+        self.W_x = nn.Linear(vocab_size, hidden_size)
+        self.W_h = nn.Linear(hidden_size, hidden_size, bias=False)
+
+    def forward(self, ids, state=None):
+        x = self.W_x(F.one_hot(ids, self.W_y.out_features).to(self.W_x.weight.dtype))
+        state = x[:, 0] * 0 if state is None else state
+        logits = []
+        for t in range(ids.shape[1]):
+            state = (x[:, t] + self.W_h(state)).tanh()
+            logits.append(self.W_y(state))
+        return torch.stack(logits, dim=1), state
+
+
+class RNNBothBiases(RNNBiasOnTheInput):
+    """Has b in two parts, as torch's layer has."""
+
+    def __init__(self, vocab_size, hidden_size):
+        super().__init__(vocab_size, hidden_size)
+        self.W_h = nn.Linear(hidden_size, hidden_size)
+
+
 class RNNByTorch(nn.Module):
     """Hands its weights to torch's layer."""
 
@@ -245,6 +277,26 @@ def epoch_by_hand(model, batches, optimizer, clip):
     return torch.stack(losses).mean()
 
 
+def epoch_by_the_formula(model, batches, optimizer, clip):
+    """Clips as the lesson does by hand, and takes the mean in float32."""
+    model.train()
+    state, losses = None, []
+    for x, y in batches:
+        logits, state = model(x, state)
+        loss = F.cross_entropy(logits.flatten(0, 1), y.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        gradients = [weight.grad for weight in model.parameters()]
+        norm = torch.cat([gradient.flatten() for gradient in gradients]).norm()
+        factor = min(1.0, clip / norm.item())
+        for gradient in gradients:
+            gradient.mul_(factor)
+        optimizer.step()
+        state = state.detach()
+        losses.append(loss.item())
+    return torch.tensor(losses).mean().item()
+
+
 def epoch_cleared_last(model, batches, optimizer, clip):
     model.train(True)
     optimizer.zero_grad()
@@ -304,13 +356,17 @@ def _shape(logits, temperature, top_k):
 
 
 @torch.no_grad()
-def sample_reading_all_again(model, ids, length, temperature=1.0, top_k=None):
+def sample_filling_a_table(model, ids, length, temperature=1.0, top_k=None):
+    batch, start = ids.shape
+    whole = ids.new_zeros(batch, start + length)
+    whole[:, :start] = ids
     model.eval()
-    for _ in range(length):
-        logits, _ = model(ids)
-        new = torch.multinomial(_shape(logits[:, -1], temperature, top_k), 1)
-        ids = torch.cat([ids, new], dim=1)
-    return ids
+    state, first = None, 0
+    for place in range(start, start + length):
+        logits, state = model(whole[:, first:place], state)
+        chances = _shape(logits[:, -1], temperature, top_k)
+        whole[:, place], first = torch.multinomial(chances, 1).squeeze(1), place
+    return whole
 
 
 def sample_into_a_list(model, ids, length, temperature=1.0, top_k=None):
@@ -431,8 +487,27 @@ def influence_forwards(step, inputs, h):
     return torch.stack(norms)
 
 
+def influence_as_numbers(step, inputs, h):
+    """In float32 whatever came in, as `torch.tensor` makes it of numbers."""
+    norms, whole = [], torch.eye(len(h), dtype=h.dtype)
+    for x in inputs:
+        whole = torch.func.jacfwd(step, argnums=1)(x, h) @ whole
+        h = step(x, h)
+        norms.append(whole.pow(2).sum().sqrt().item())
+    return torch.tensor(norms)
+
+
+def influence_in_double(step, inputs, h):
+    return influence_forwards(step, inputs, h).double()
+
+
 VARIANTS = {
-    "7.1": (slopes_by_autograd, slopes_by_exp, slopes_in_a_list),
+    "7.1": (
+        slopes_by_autograd,
+        slopes_by_exp,
+        slopes_in_a_list,
+        slopes_by_the_sign,
+    ),
     "7.2": (
         (encode_by_dict, decode_by_adding),
         (encode_by_numpy, decode_by_map),
@@ -440,7 +515,13 @@ VARIANTS = {
     ),
     "7.3": (batches_in_loops, batches_by_chunks, batches_by_axes),
     "7.4": (step_by_linear, step_by_einsum, step_in_one_matrix, step_by_torch),
-    "7.4b": (RNNByLookUp, RNNInPlace, RNNByTorch),
+    "7.4b": (
+        RNNByLookUp,
+        RNNInPlace,
+        RNNBiasOnTheInput,
+        RNNBothBiases,
+        RNNByTorch,
+    ),
     "7.5": (
         carried_by_data,
         carried_by_copy,
@@ -448,14 +529,25 @@ VARIANTS = {
         carried_by_numpy,
         carried_in_place,
     ),
-    "7.6": (epoch_flattened, epoch_by_hand, epoch_cleared_last),
+    "7.6": (
+        epoch_flattened,
+        epoch_by_hand,
+        epoch_by_the_formula,
+        epoch_cleared_last,
+    ),
     "7.7": (chances_by_sorting, chances_cut_last, chances_row_by_row),
     "7.7b": (
-        sample_reading_all_again,
+        sample_filling_a_table,
         sample_into_a_list,
         sample_warming_up_first,
     ),
     "7.8": (lstm_by_torch, lstm_gate_by_gate, lstm_in_one_matrix),
     "7.9": (gru_by_torch, gru_gate_by_gate, gru_by_difference),
-    "7.10": (influence_of_the_whole, influence_row_by_row, influence_forwards),
+    "7.10": (
+        influence_of_the_whole,
+        influence_row_by_row,
+        influence_forwards,
+        influence_as_numbers,
+        influence_in_double,
+    ),
 }

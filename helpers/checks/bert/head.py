@@ -4,12 +4,13 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from helpers.checks.exercise import (
     Answer,
     Case,
     Exercise,
+    Look,
     Misconception,
     mistake,
     value_cases,
@@ -17,6 +18,20 @@ from helpers.checks.exercise import (
 from helpers.models.bert import MaskedLanguageHead
 
 PARTS = ("dense", "norm", "decoder")
+
+
+def _biases(module: nn.Module, hidden: Tensor) -> Look:
+    """Asked of a new instance: the reference may hold the student's own layers."""
+    new = type(module)(7, 13)
+    layers = {name: getattr(new, name, None) for name in ("dense", "decoder")}
+    return Look(
+        {
+            f"bias of {name}": "there"
+            if isinstance(getattr(layer, "bias", None), Tensor)
+            else "missing"
+            for name, layer in layers.items()
+        }
+    )
 
 
 def _cases(seed: int) -> list[Case]:
@@ -33,6 +48,7 @@ def _cases(seed: int) -> list[Case]:
         case("three sentences, with the gradient", 6, 11, 3, 4, gradient=True),
         case("chosen tokens alone", 8, 17, 5),
         case("float32", 5, 12, 2, 3, dtype=torch.float32),
+        case("a new head", 7, 13, 2, look=_biases),
     ]
 
 
@@ -129,6 +145,24 @@ class _Softmax(_Head):
         return super().forward(hidden).softmax(-1)
 
 
+class _DenseWithout(_Head):
+    def __init__(self, d_model: int, vocab_size: int) -> None:
+        super().__init__(d_model, vocab_size)
+        self.dense = nn.Linear(d_model, d_model, bias=False)
+
+
+@mistake(
+    "no bias",
+    "A linear layer has no bias: a word's score can't begin above another's.",
+    "Which options did you give the linear layers, and what does the docstring say?",
+    _DenseWithout,
+)
+class _Without(_Head):
+    def __init__(self, d_model: int, vocab_size: int) -> None:
+        super().__init__(d_model, vocab_size)
+        self.decoder = nn.Linear(d_model, vocab_size, bias=False)
+
+
 LEFT = ("food", "good", "come")
 STOP_WORDS = (
     Misconception(
@@ -180,6 +214,7 @@ EXERCISES = (
             _First,
             _NoDense,
             _Softmax,
+            _Without,
         ),
     ),
     Exercise(

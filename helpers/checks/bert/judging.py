@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from helpers.checks.bert.shared import (
     VOCAB,
     Watched,
+    left_alone,
     library_ready,
     number,
     tiny_batch,
@@ -54,7 +55,7 @@ def _asked(
 
 @cache
 def tiny_tokenizer() -> Any:
-    """A tokenizer of `transformers` for words of a made-up language, at most 12."""
+    """A tokenizer of `transformers` for words of a made-up language."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -74,7 +75,7 @@ def tiny_tokenizer() -> Any:
         unk_token="[UNK]",
         cls_token="[CLS]",
         sep_token="[SEP]",
-        model_max_length=12,
+        model_max_length=512,
         model_input_names=["input_ids", "attention_mask"],
     )
 
@@ -106,7 +107,7 @@ def _ask_cases(seed: int) -> list[Case]:
     return [
         case("five texts, as many as labels", 4, 6, 2, 8, 3),
         case("one text alone", 6),
-        case("a text that is too long, and a short one", 30, 4),
+        case("a text of 600 words, and a short one", 600, 4),
     ]
 
 
@@ -181,9 +182,18 @@ ASK_MISTAKES = (
     ),
     _ask_wrong(
         "not cut to the longest length",
-        "A text that is too long was not shortened.",
+        "A text longer than the model's 512 positions was not shortened.",
         "Which option of the tokenizer cuts a text to what the model can take?",
         {"truncation": False},
+    ),
+    _ask_wrong(
+        "cut too short",
+        "The texts were cut shorter than the model needs them.",
+        "How many positions does the task give the model?",
+        {"max_length": 128},
+        {"max_length": 64},
+        {"max_length": 100},
+        {"max_length": 256},
     ),
     _ask_wrong(
         "labels in place of probabilities",
@@ -222,8 +232,9 @@ def _evaluated(
     losses, hits, sizes = [], [], []
     with torch.set_grad_enabled(gradients):
         for batch in batches:
-            logits = model(**_without("labels")(inputs(batch))).logits
             labels = batch["labels"]
+            given = inputs(batch)
+            logits = model(**_without("labels")(given)).logits
             losses.append(F.cross_entropy(logits, labels).item())
             guesses = guess(logits)
             if guesses.shape != labels.shape:
@@ -237,11 +248,17 @@ def _evaluated(
 
 def _judge(call: Callable, seed: int, batches: list[dict]) -> Look:
     model = Watched(tiny_classifier(seed))
-    result = call(model, [dict(batch) for batch in batches])
+    handed = [_own(batch) for batch in batches]
+    result = call(model, handed)
+    story = model.story() | {"batches": left_alone(batches, handed)}
     if not isinstance(result, tuple | list) or len(result) != 2:
-        return Look({"result": number(result)} | model.story())
+        return Look({"result": number(result)} | story)
     loss, accuracy = map(number, result)
-    return Look({"loss": loss, "accuracy": accuracy} | model.story())
+    return Look({"loss": loss, "accuracy": accuracy} | story)
+
+
+def _own(batch: dict) -> dict:
+    return {name: value.clone() for name, value in batch.items()}
 
 
 def _judge_cases(seed: int) -> list[Case]:
@@ -284,6 +301,11 @@ def _judge_wrong(name: str, done: str, where: str, *changes: dict) -> Misconcept
     return Misconception(
         name, done, where, tuple(partial(_evaluated, **change) for change in changes)
     )
+
+
+def _popped(batch: dict) -> dict:
+    batch.pop("labels")
+    return batch
 
 
 def _batch_means(losses: list, hits: list, sizes: list) -> tuple:
@@ -376,6 +398,25 @@ JUDGE_MISTAKES = (
         {"inputs": _without("attention_mask")},
     ),
     _judge_wrong(
+        "batches changed",
+        "The numbers are right, but the batches were changed on the way; they belong "
+        "to the caller, who needs them again.",
+        "Look for `pop`, `del` and assignments that touch a batch: work on a copy.",
+        {"inputs": _popped},
+    ),
+    _judge_wrong(
+        "batch losses divided by all reviews",
+        "The losses of the batches, each a mean, were added up and divided by the "
+        "number of reviews.",
+        "The loss of a batch is a mean. Of how many reviews?",
+        {
+            "pool": lambda losses, hits, sizes: (
+                sum(losses) / sum(sizes),
+                sum(hits) / sum(sizes),
+            )
+        },
+    ),
+    _judge_wrong(
         "accuracy first",
         "Both numbers are right, in the other order.",
         "Which of the two does the docstring promise first?",
@@ -413,7 +454,8 @@ EXERCISES = (
         core=True,
         answers=(Answer("evaluate", evaluate),),
         cases=_judge_cases,
-        proves="every review counts the same, no dropout, no gradients, mask",
+        proves="every review counts the same, no dropout, no gradients, mask, batches "
+        "left as they were",
         misconceptions=JUDGE_MISTAKES,
     ),
 )

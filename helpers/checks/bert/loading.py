@@ -8,7 +8,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from helpers.checks.bert.shared import LABELS, library_ready, tiny_config
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
@@ -41,6 +41,13 @@ def _untrained(folder: str) -> Any:
 
 
 @cache
+def _pinned(folder: str) -> Any:
+    model = _loaded(folder, kind="")
+    model.classifier = nn.Linear(model.config.hidden_size, LABELS)
+    return model
+
+
+@cache
 def _saved() -> tuple[str, Any]:
     """A folder with a small BERT, removed when Python ends, and its embeddings."""
     from transformers import BertModel
@@ -63,19 +70,42 @@ def _look(call: Callable, name: str) -> Look:
     folder, theirs = _saved()
     with quiet():
         model = call(folder)
-    judged: dict[str, Any] = {"model": type(model).__name__}
-    head = getattr(model, "classifier", None)
-    if isinstance(getattr(head, "weight", None), Tensor):
-        judged["head, from features to labels"] = tuple(head.weight.shape)
-    body = getattr(model, "bert", None)
-    if body is not None:
-        ours = body.embeddings.word_embeddings.weight
-        kept = ours.shape == theirs.shape and torch.equal(ours, theirs)
-        judged["encoder"] = "pretrained" if kept else "not the checkpoint's weights"
-        ids = torch.tensor([[2, 7, 9, 3], [4, 5, 0, 0]])
-        judged["logits"] = tuple(model.eval()(ids).logits.shape)
-        judged["kind of task"] = str(model.config.problem_type)
-    return Look(judged)
+    if model is None:
+        return Look(EXPECTED | {"model": "None. Is there a `return`?"})
+    if not isinstance(model, nn.Module):
+        return Look(EXPECTED | {"model": f"a {type(model).__name__}"})
+    judged = {"model": type(model).__name__}
+    weight = getattr(getattr(model, "classifier", None), "weight", None)
+    judged["head"] = _shape(weight, "no linear layer named classifier")
+    ids = torch.tensor([[2, 7, 9, 3], [4, 5, 0, 0]])
+    logits = getattr(model.eval()(ids), "logits", None)
+    judged["logits of two texts"] = _shape(logits, "none: it returns no logits")
+    judged["encoder"] = _encoder(model, theirs)
+    kind = getattr(getattr(model, "config", None), "problem_type", None)
+    if kind in (None, "single_label_classification"):
+        kind = EXPECTED["kind of task"]
+    return Look(judged | {"kind of task": kind})
+
+
+EXPECTED = {
+    "model": "BertForSequenceClassification",
+    "head": "of shape (5, 6)",
+    "logits of two texts": "of shape (2, 5)",
+    "encoder": "pretrained",
+    "kind of task": "one label for each text",
+}
+
+
+def _shape(value: Any, missing: str) -> str:
+    return f"of shape {tuple(value.shape)}" if isinstance(value, Tensor) else missing
+
+
+def _encoder(model: nn.Module, theirs: Tensor) -> str:
+    """Whether some part of the model holds the checkpoint's embeddings."""
+    for ours in model.parameters():
+        if ours.shape == theirs.shape and torch.equal(ours, theirs):
+            return "pretrained"
+    return "not the checkpoint's weights"
 
 
 def _load_cases(seed: int) -> list[Case]:
@@ -102,6 +132,12 @@ LOAD_MISTAKES = (
         "This is the encoder alone: it returns vectors and no scores.",
         "Which of the Auto classes adds a head?",
         (partial(_remembered, kind=""),),
+    ),
+    Misconception(
+        "a head that is never called",
+        "The encoder alone was loaded, and a layer hung on it that it never calls.",
+        "Which of the Auto classes adds a head, and uses it?",
+        (_pinned,),
     ),
     Misconception(
         "a head for words",
@@ -146,19 +182,17 @@ def _pool_cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
     def case(name: str, size: tuple, lengths: tuple, **more: Any) -> Case:
-        dtype = more.pop("dtype", torch.float64)
-        hidden = torch.randn(size, generator=draw, dtype=torch.float64) + 0.5
+        hidden = torch.randn(size, generator=draw) + 0.5
         real = (torch.arange(size[1]) < torch.tensor(lengths)[:, None]).long()
         names = ("hidden", "attention_mask")
-        more["tolerance"] = 1e-5 if dtype == torch.float32 else 1e-6  # shares may be
-        return Case(name, (hidden.to(dtype), real), inputs=names, **more)  # float32
+        return Case(name, (hidden, real), inputs=names, **more)
 
     return [
         case("three reviews with padding", (3, 6, 5), (6, 2, 4)),
         case("no padding", (2, 4, 7), (4, 4)),
         case("as many reviews as tokens", (4, 4, 6), (3, 4, 2, 3)),
         case("the gradient", (2, 5, 3), (3, 5), gradient=True),
-        case("float32", (3, 5, 4), (5, 3, 4), dtype=torch.float32),
+        case("one review without padding", (3, 5, 4), (5, 3, 4)),
     ]
 
 
@@ -254,7 +288,7 @@ EXERCISES = (
             ),
         ),
         cases=_pool_cases,
-        proves="the token [CLS], a mean without padding, the gradient, float32",
+        proves="the token [CLS], a mean without padding, the gradient",
         misconceptions=POOL_MISTAKES,
     ),
 )

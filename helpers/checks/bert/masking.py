@@ -1,7 +1,7 @@
 """9.2: choose 15 % of the tokens, and hide most of them.
 
 The answer is random, so it is judged by rates: each must lie within 5 sigma of what is
-asked for. All of them together miss by chance once in some 500,000 checks.
+asked for. All of them together miss by chance once in some 250,000 checks.
 """
 
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from helpers.checks import chance
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
 
 NOT_ASKED = -100
@@ -59,7 +60,7 @@ EXPECTED = {
     "of these [MASK]": "about 80%",
     "of these random": "about 10%",
     "of these unchanged": "about 10%",
-    "random words": "of many kinds",
+    "random words": "from the whole vocabulary",
     "choice": "another in each row",
 }
 
@@ -70,8 +71,7 @@ def _verdict(name: str, count: int, total: int) -> str:
     The same mistake, made with other random numbers, has to get the same words.
     """
     rate = RATES[name]
-    room = 5 * (rate * (1 - rate) * total) ** 0.5 + 1
-    if abs(count - rate * total) <= room:
+    if chance.near(count, total, rate):
         return f"about {rate:.0%}"
     others = (other for other in ROUND if other != rate)
     found = min(others, key=lambda other: abs(other - count / max(total, 1)))
@@ -97,7 +97,7 @@ def _look(
     result = call(ids, special, mask_id, vocab_size)
     if odd := _odd(result, before):  # only this is shown: the rest can't be judged
         return Look(EXPECTED | {"result": odd})
-    judged = _judged(before, special, *result, mask_id)
+    judged = _judged(before, special, *result, mask_id, vocab_size)
     return Look({"result": EXPECTED["result"]} | judged)
 
 
@@ -116,7 +116,12 @@ def _odd(result: Any, ids: Tensor) -> str | None:
 
 
 def _judged(
-    ids: Tensor, special: Tensor, inputs: Tensor, labels: Tensor, mask_id: int
+    ids: Tensor,
+    special: Tensor,
+    inputs: Tensor,
+    labels: Tensor,
+    mask_id: int,
+    vocab_size: int,
 ) -> dict[str, str]:
     asked = labels != NOT_ASKED
     kinds = _kinds(inputs, ids, labels, mask_id)
@@ -129,29 +134,39 @@ def _judged(
     judged["share asked for"] = _verdict("selected", count, int((~special).sum()))
     for name, places in kinds.items():
         judged[f"of these {name}"] = _verdict(name, int(places.sum()), int(asked.sum()))
-    drawn = inputs[kinds["random"]]
-    judged["random words"] = _variety(drawn)
-    judged["choice"] = _rows(asked)
+    judged["random words"] = _variety(inputs[kinds["random"]], ids, vocab_size)
+    judged["choice"] = _rows(asked, special)
     return judged
 
 
-def _variety(drawn: Tensor) -> str:
+def _variety(drawn: Tensor, ids: Tensor, vocab_size: int) -> str:
+    """Whether they come from the whole vocabulary; the batch holds half of it."""
     if len(drawn) < 20:
         return "hardly any"
-    different = len(drawn.unique())
-    return "too few different ones" if different < len(drawn) / 3 else "of many kinds"
+    if len(drawn.unique()) < len(drawn) / 3:
+        return "too few different ones"
+    new = int((~torch.isin(drawn, ids)).sum())
+    if chance.near(new, len(drawn), 1 - len(ids.unique()) / vocab_size):
+        return "from the whole vocabulary"
+    few = new < len(drawn) / 4
+    return f"{'mostly' if few else 'hardly'} words that the batch holds anyway"
 
 
-def _rows(asked: Tensor) -> str:
-    same = (asked == asked[:1]).all()
+def _rows(asked: Tensor, special: Tensor) -> str:
+    """A column is asked for in all rows or in none, special tokens aside."""
+    same = ((asked | special).all(0) | (~asked | special).all(0)).all()
     return "the same places in all rows" if same else "another in each row"
 
 
 def _table(
     draw: torch.Generator, batch: int, length: int, vocab_size: int
 ) -> tuple[Tensor, Tensor]:
-    """Ids with [CLS] first, [SEP] and padding at the end; and where these stand."""
-    ids = torch.randint(5, vocab_size, (batch, length), generator=draw)
+    """Ids with [CLS] first, [SEP] and padding at the end; and where these stand.
+
+    Half of the vocabulary occurs: random words are to come from the other half, too.
+    """
+    words = 5 + torch.randperm(vocab_size - 5, generator=draw)[: vocab_size // 2]
+    ids = words[torch.randint(0, len(words), (batch, length), generator=draw)]
     real = torch.randint(length // 2, length + 1, (batch, 1), generator=draw)
     place = torch.arange(length)
     ids[:, 0] = 2
@@ -318,12 +333,23 @@ MISTAKES = (
             )
         },
     ),
+    _wrong(
+        "words of the batch",
+        "Random words were taken from the batch itself, not from the vocabulary.",
+        "Between which two numbers does the docstring draw them?",
+        {"words": lambda ids, size: ids.flatten()[_places(ids)].view_as(ids)},
+        {"words": lambda ids, size: ids[torch.randperm(len(ids))]},
+    ),
 )
 
 
 def _flipped(by: Tensor) -> Tensor:
     """Numbers below 0 in one tenth, from 0 to 0.1 in eight, above it in one."""
     return torch.where(by < 0.1, -0.1, torch.where(by < 0.9, 0.05, 0.15))
+
+
+def _places(ids: Tensor) -> Tensor:
+    return torch.randint(0, ids.numel(), (ids.numel(),))
 
 
 def _first_row(ids: Tensor) -> Tensor:

@@ -1,7 +1,9 @@
 """9.3: pairs for the next-sentence task, half of them real.
 
-The answer is random: the share of real pairs must lie within 5 sigma of one half (by
-chance it does not in one of 1.7 million checks).
+The answer is random. The share of real pairs must lie within 5 sigma of one half, and
+so must the number of changes from real to random and back lie within 5 sigma of what
+that share gives (by chance one of them does not in one of 300,000 checks). All else is
+said in words that do not hang on the luck of a draw.
 """
 
 import random
@@ -11,6 +13,7 @@ from typing import Any
 
 import torch
 
+from helpers.checks import chance
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
 
 Documents = Sequence[Sequence[str]]
@@ -32,15 +35,17 @@ def _pairs(
     documents: Documents,
     *,
     real: float = 0.5,
+    choose: Callable[[int, int], bool] | None = None,
     stranger: Callable[[Documents, int, int], str] = _elsewhere,
     label: Callable[[bool], bool] = lambda is_next: is_next,
     step: int = 1,
 ) -> Pairs:
     """Pairs with one step exchanged."""
+    choose = choose or (lambda number, place: random.random() < real)
     found = []
     for number, sentences in enumerate(documents):
         for place in range(0, len(sentences) - 1, step):
-            is_next = random.random() < real
+            is_next = choose(number, place)
             second = sentences[place + 1]
             if not is_next:
                 second = stranger(documents, number, place)
@@ -52,12 +57,19 @@ def _pairs(
 
 
 def _look(call: Callable, documents: Documents) -> Look:
+    """Two calls, as what is drawn must differ between them."""
     random.seed(0)
-    pairs = call(documents)
-    if odd := _odd(pairs, {text for some in documents for text in some}):
-        count = sum(len(sentences) - 1 for sentences in documents)
+    handed = [list(sentences) for sentences in documents]
+    pairs, again = call(handed), call([list(sentences) for sentences in documents])
+    sentences = {text for some in documents for text in some}
+    odd = _odd(pairs, sentences) or _odd(again, sentences)
+    if odd:
+        count = sum(len(some) - 1 for some in documents)
         return Look({"pairs": odd, "number of pairs": count} | EXPECTED)
-    return Look({"pairs": "(first, second, is_next)"} | _judged(documents, pairs))
+    judged = {"pairs": "(first, second, is_next)"}
+    judged |= _judged(documents, pairs) | _second_call(pairs, again)
+    judged["documents"] = "as they were" if handed == documents else "changed"
+    return Look(judged)
 
 
 EXPECTED = {
@@ -65,7 +77,11 @@ EXPECTED = {
     "second sentences where is_next is True": "the next one",
     "second sentences where is_next is False": "from another document",
     "share of is_next": "about one half",
+    "order of real and random": "as drawn for each pair",
     "strangers": "of many kinds",
+    "choices of a second call": "others",
+    "strangers of a second call": "others",
+    "documents": "as they were",
 }
 
 
@@ -94,40 +110,96 @@ def _judged(documents: Documents, pairs: Pairs) -> dict[str, Any]:
     judged: dict[str, Any] = {"number of pairs": len(pairs)}
     same = [first for first, _, _ in pairs] == firsts
     judged["first sentences"] = "each that has a next" if same else "others"
-    kinds = [(_kind(where[a], where[b]), bool(is_next)) for a, b, is_next in pairs]
-    for truth in (True, False):
-        found = sorted({kind for kind, is_next in kinds if is_next is truth})
-        judged[f"second sentences where is_next is {truth}"] = ", ".join(found)
-    judged["share of is_next"] = _share([is_next for _, is_next in kinds])
-    strangers = [b for _, b, is_next in pairs if not is_next]
-    judged["strangers"] = _variety(strangers, where)
+    known = {*firsts}
+    places = {  # what begins with the last sentence of a document was judged above
+        truth: [
+            (where[a], where[b])
+            for a, b, is_next in pairs
+            if bool(is_next) is truth and a in known
+        ]
+        for truth in (True, False)
+    }
+    for truth, found in places.items():
+        judged[f"second sentences where is_next is {truth}"] = _kind(found)
+    flags = [bool(is_next) for _, _, is_next in pairs]
+    order = _order(flags)
+    judged["order of real and random"] = order
+    drawn = order == EXPECTED["order of real and random"]  # else a few draws decide
+    judged["share of is_next"] = _share(flags) if drawn else "about one half"
+    judged["strangers"] = _variety(places[False], len(documents))
     return judged
 
 
-def _kind(first: tuple[int, int], second: tuple[int, int]) -> str:
-    if first[0] != second[0]:
-        return "from another document"
-    return "the next one" if second[1] == first[1] + 1 else "from the same document"
+Pair = tuple[tuple[int, int], tuple[int, int]]  # document and place of both sentences
+
+
+def _kind(found: list[Pair]) -> str:
+    """Where second sentences come from: the rarer kinds must not hang on luck."""
+    if not found:
+        return "none"
+    if all(b == (a[0], a[1] + 1) for a, b in found):
+        return "the next one"
+    own = sum(a[0] == b[0] for a, b in found)
+    if own == len(found):
+        return "from the same document"
+    return "sometimes from the same document" if own else "from another document"
 
 
 def _share(flags: list[bool]) -> str:
-    room = 5 * (0.25 * len(flags)) ** 0.5
     found = sum(flags)
-    if abs(found - len(flags) / 2) <= room:
+    if chance.near(found, len(flags), 0.5):
         return "about one half"
     if found in (0, len(flags)):
         return "all" if found else "none"
     return "clearly more than half" if found > len(flags) / 2 else "clearly less"
 
 
-def _variety(strangers: list[str], where: dict) -> str:
+def _order(flags: list[bool]) -> str:
+    """Whether real and random change as often as independent draws would."""
+    share = sum(flags) / len(flags)
+    changes = sum(a != b for a, b in zip(flags, flags[1:], strict=False))
+    if chance.near(changes, len(flags) - 1, 2 * share * (1 - share)):
+        return "as drawn for each pair"
+    often = changes > 2 * share * (1 - share) * len(flags)
+    return "they take turns" if often else "long rows of one kind"
+
+
+def _variety(found: list[Pair], documents: int) -> str:
     """Whether many sentences of many documents serve as strangers."""
-    if len(strangers) < 20:
-        return "hardly any"
-    if len(set(strangers)) < 10:
+    found = [(a, b) for a, b in found if a[0] != b[0]]
+    if len(found) < 20:
+        return "hardly any from other documents"
+    if len({b for _, b in found}) < 10:
         return "always the same few"
-    places = {where[text][1] for text in strangers}
-    return "always first sentences" if places == {0} else "of many kinds"
+    if {b[1] for _, b in found} == {0}:
+        return "always first sentences"
+    sources = {a[0]: set() for a, _ in found}
+    for a, b in found:
+        sources[a[0]].add(b[0])
+    used = sum(map(len, sources.values()))
+    if documents > 2 and used == len(sources):
+        one = len({b for _, b in found}) <= len(sources)
+        return f"one {'sentence' if one else 'document'} for all of a document"
+    few = used < len(sources) * (documents - 1) / 3
+    return "from few other documents" if few else "of many kinds"
+
+
+def _second_call(pairs: Pairs, again: Pairs) -> dict[str, str]:
+    """What is drawn comes out in another way, unless there is nothing to draw."""
+    if len(pairs) != len(again):
+        return {"number of pairs": "another in a second call"}
+    flags = [[bool(is_next) for _, _, is_next in some] for some in (pairs, again)]
+    same = flags[0] == flags[1] and any(flags[0]) and not all(flags[0])
+    both = [
+        (one[1], other[1])
+        for one, other in zip(pairs, again, strict=True)
+        if not one[2] and not other[2]
+    ]
+    equal = sum(one == other for one, other in both) > len(both) / 2
+    return {
+        "choices of a second call": "the same" if same else "others",
+        "strangers of a second call": "the same" if equal else "others",
+    }
 
 
 def _documents(draw: torch.Generator, sizes: list[int]) -> list[list[str]]:
@@ -140,14 +212,15 @@ def _documents(draw: torch.Generator, sizes: list[int]) -> list[list[str]]:
 
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
-    many = torch.randint(3, 9, (80,), generator=draw).tolist()
-    long = torch.randint(150, 250, (3,), generator=draw).tolist()
+    many = torch.randint(20, 40, (30,), generator=draw).tolist()
+    long = torch.randint(350, 450, (2,), generator=draw).tolist()
+    some = torch.randint(20, 40, (30,), generator=draw).tolist()
     return [
         Case(name, (_documents(draw, sizes),), inputs=("documents",), look=_look)
         for name, sizes in (
-            ("80 documents of 3 to 8 sentences", many),
-            ("three long documents", long),
-            ("many documents, some of a single sentence", [1, *many, 1, *many]),
+            ("30 documents of 20 to 39 sentences", many),
+            ("two long documents", long),
+            ("documents, some of one or two sentences", [1, *some[:20], 1, 2, *some]),
         )
     ]
 
@@ -161,8 +234,58 @@ def _same_document(documents: Documents, number: int, place: int) -> str:
     return random.choice(rest)
 
 
+def _own_document(documents: Documents, number: int, place: int) -> str:
+    """Any sentence of the document, the next one among them."""
+    return random.choice(documents[number])
+
+
 def _anywhere(documents: Documents, number: int, place: int) -> str:
     return random.choice([text for sentences in documents for text in sentences])
+
+
+def _any_document(documents: Documents, number: int, place: int) -> str:
+    return random.choice(random.choice(documents))
+
+
+def _next_document(documents: Documents, number: int, place: int) -> str:
+    return random.choice(documents[(number + 1) % len(documents)])
+
+
+def _fixed(documents: Documents, number: int, place: int) -> str:
+    other = documents[number - 1]
+    return other[place % len(other)]
+
+
+def _turning(documents: Documents, number: int, place: int) -> str:
+    """A rule that walks through all other documents."""
+    shift = 1 + place % (len(documents) - 1)
+    other = documents[(number + shift) % len(documents)]
+    return other[place % len(other)]
+
+
+def _one_each(documents: Documents, *, sentence: bool = False) -> Pairs:
+    """The other document, or the stranger itself, is drawn once for a document."""
+    found = []
+    for number, sentences in enumerate(documents):
+        other = random.choice([n for n in range(len(documents)) if n != number])
+        theirs = documents[other]
+        if sentence:
+            theirs = [random.choice(theirs)]
+        for first, second in zip(sentences, sentences[1:], strict=False):
+            is_next = random.random() < 0.5
+            found.append((first, second if is_next else random.choice(theirs), is_next))
+    return found
+
+
+def _one_choice_each(documents: Documents) -> Pairs:
+    """Real or random is drawn once for a document."""
+    choices = [random.random() < 0.5 for _ in documents]
+    return _pairs(documents, choose=lambda number, place: choices[number])
+
+
+def _seeded(documents: Documents) -> Pairs:
+    random.seed(1)
+    return _pairs(documents)
 
 
 def _first_elsewhere(documents: Documents, number: int, place: int) -> str:
@@ -211,6 +334,7 @@ MISTAKES = (
         "fitting as the real one.",
         "Where should the second sentence come from, if it is not the next one?",
         {"stranger": _same_document},
+        {"stranger": _own_document},
     ),
     _wrong(
         "strangers from anywhere",
@@ -218,6 +342,7 @@ MISTAKES = (
         "same one, or even the real next sentence.",
         "Which document must the random sentence not come from?",
         {"stranger": _anywhere},
+        {"stranger": _any_document},
     ),
     _wrong(
         "labels swapped",
@@ -275,6 +400,43 @@ MISTAKES = (
         "Two things are drawn: a document, and then?",
         {"stranger": _first_elsewhere},
     ),
+    _wrong(
+        "the same choice in each call",
+        "Which pairs are real is the same in each call: nothing is drawn there.",
+        "Where does the task's probability of 1/2 come in?",
+        {"choose": lambda number, place: place % 2 == 0},
+        {"choose": lambda number, place: place % 2 == 0, "stranger": _fixed},
+        {"choose": lambda number, place: place % 2 == 0, "stranger": _next_document},
+        {"choose": lambda number, place: place % 4 < 2},
+        {"choose": lambda number, place: number % 2 == 0},
+        _seeded,
+    ),
+    _wrong(
+        "one choice for a document",
+        "All pairs of a document are real, or all of them are random.",
+        "When is the coin tossed: once for a document, or for each pair?",
+        _one_choice_each,
+    ),
+    _wrong(
+        "strangers from one document",
+        "All strangers of a document come from one and the same other document.",
+        "When is the other document drawn: once, or for each pair?",
+        {"stranger": _next_document},
+        _one_each,
+    ),
+    _wrong(
+        "one stranger for a document",
+        "All random pairs of a document have the same second sentence.",
+        "When is the random sentence drawn: once for a document, or for each pair?",
+        partial(_one_each, sentence=True),
+    ),
+    _wrong(
+        "strangers not drawn",
+        "The strangers follow a rule: each call takes the same ones.",
+        "Which two things about a stranger are random?",
+        {"stranger": _fixed},
+        {"stranger": _turning},
+    ),
 )
 
 EXERCISES = (
@@ -288,7 +450,8 @@ EXERCISES = (
         core=True,
         answers=(Answer("sentence_pairs", sentence_pairs, {"pairs": ""}),),
         cases=_cases,
-        proves="half of the pairs real, strangers from other documents, right labels",
+        proves="half of the pairs real, drawn one by one, strangers from all other "
+        "documents, right labels",
         misconceptions=MISTAKES,
     ),
 )

@@ -34,7 +34,7 @@ def tiny_config(**more: Any) -> Any:
         "num_hidden_layers": 1,
         "num_attention_heads": 2,
         "intermediate_size": 7,
-        "max_position_embeddings": 24,
+        "max_position_embeddings": 512,  # BERT's own, so that cutting there is right
     }
     return BertConfig(**sizes | more)
 
@@ -106,6 +106,17 @@ class Watched(nn.Module):
             "mode of the model": "training" if training else "evaluation",
             "gradients": "recorded" if gradients else "off",
         }
+
+
+def left_alone(batches: list[dict], handed: list[dict]) -> str:
+    """Whether an answer left the batches that it got as they were."""
+    for old, new in zip(batches, handed, strict=True):
+        if gone := [name for name in old if name not in new]:
+            return f"without {', '.join(gone)}"
+        kept = old.keys() == new.keys()
+        if not kept or not all(torch.equal(old[name], new[name]) for name in old):
+            return "changed"
+    return "as they were"
 
 
 def number(value: Any) -> Any:

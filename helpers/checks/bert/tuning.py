@@ -11,6 +11,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from helpers.checks.bert.shared import (
     Watched,
+    left_alone,
     library_ready,
     number,
     tiny_batch,
@@ -50,6 +51,7 @@ def _epoch(
     inputs: Callable = dict,
     update: Callable = _update,
     after: Callable = lambda scheduler: None,
+    keep: Callable = torch.Tensor.item,
     result: Callable = list,
 ) -> Any:
     """One pass with one step exchanged."""
@@ -58,7 +60,7 @@ def _epoch(
     for batch in batches:
         loss = model(**inputs(batch)).loss
         update(loss, optimizer, scheduler)
-        losses.append(loss.item())
+        losses.append(keep(loss))
     after(scheduler)
     return result(losses)
 
@@ -101,15 +103,24 @@ def _train(call: Callable, seed: int, batches: list[dict]) -> Look:
     optimizer = AdamW(model.parameters(), lr=0.02)
     scheduler = LambdaLR(optimizer, lambda step: 1 / (1 + step))
     judged: dict[str, Any] = {}
+    graphs, left = False, []
     for name in ("first", "second"):
-        losses = call(model, [dict(batch) for batch in batches], optimizer, scheduler)
+        handed = [dict(batch) for batch in batches]
+        losses = call(model, handed, optimizer, scheduler)
+        left.append(left_alone(batches, handed))
         if isinstance(losses, list | tuple):
+            graphs |= any(getattr(loss, "requires_grad", False) for loss in losses)
             losses = tuple(number(loss) for loss in losses)
         weights = nn.utils.parameters_to_vector(model.parameters())
         judged[f"losses of the {name} pass"] = losses
         judged[f"weights after the {name} pass"] = weights
         judged[f"learning rate after the {name} pass"] = scheduler.get_last_lr()[0]
-    return Look(judged | {"mode": model.story().get("mode of the model", "not called")})
+    return Look(
+        judged
+        | {"mode": model.story().get("mode of the model", "not called")}
+        | {"graphs of the losses": "kept" if graphs else "let go"}
+        | {"batches": next((one for one in left if one != "as they were"), left[0])}
+    )
 
 
 def _cases(seed: int) -> list[Case]:
@@ -142,10 +153,17 @@ def _last_layer(model: nn.Module) -> AdamW:
 
 OPTIMIZER_MISTAKES = (
     Misconception(
-        "Adam in place of AdamW",
-        "Adam has no weight decay of its own.",
-        "What does the W in AdamW stand for?",
-        (_with(Adam, lr=RATE),),
+        "no weight decay",
+        "The weights don't decay: this is plain Adam, or an AdamW whose decay is 0.",
+        "What does the W in AdamW stand for, and how large is it as it comes?",
+        (_with(Adam, lr=RATE), _with(AdamW, lr=RATE, weight_decay=0.0)),
+    ),
+    Misconception(
+        "decay as part of the gradient",
+        "This is Adam with a decay that goes into the gradient; AdamW keeps the two "
+        "apart.",
+        "Which class of torch.optim does the task name?",
+        (_with(Adam, lr=RATE, weight_decay=0.01),),
     ),
     Misconception(
         "the default learning rate",
@@ -221,6 +239,10 @@ def _without_mask(batch: dict) -> dict:
     return {name: batch[name] for name in batch if name != "attention_mask"}
 
 
+def _popped(batch: dict) -> dict:
+    return {"labels": batch.pop("labels"), **batch}
+
+
 def _wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
     spellings = tuple(partial(_epoch, **change) for change in changes)
     return Misconception(name, done, where, spellings, of=1)
@@ -271,6 +293,20 @@ EPOCH_MISTAKES = (
         "The model got the ids without the mask, and read padding.",
         "What does a batch hold beside ids and labels?",
         {"inputs": _without_mask},
+    ),
+    _wrong(
+        "batches changed",
+        "All is right, but the batches were changed on the way; they belong to the "
+        "caller, who needs them again.",
+        "Look for `pop`, `del` and assignments that touch a batch: work on a copy.",
+        {"inputs": _popped},
+    ),
+    _wrong(
+        "graphs kept",
+        "The losses came back as tensors with their graphs: all that led to them stays "
+        "in memory.",
+        "The docstring promises plain numbers. Which method makes one of a tensor?",
+        {"keep": lambda loss: loss},
     ),
     _wrong(
         "only the last loss",

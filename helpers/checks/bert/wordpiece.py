@@ -63,6 +63,8 @@ def _cases(seed: int) -> list[Case]:
         args = (words[0], vocab) if look is None else (words, vocab)
         return Case(name, args, inputs=("word", "vocab"), look=look)
 
+    few = {"a", "##a", "##b", "##bab"}
+    back = {"a", "ab", "##b", "##bc"}
     known = dict.fromkeys(sorted(WORDS))  # a tokenizer's vocabulary is a dict
     return [
         case("the word 'unbreakable'", ["unbreakable"], WORDS),
@@ -77,6 +79,9 @@ def _cases(seed: int) -> list[Case]:
         case("'unaking', where the longest first piece leads on", ["unaking"], WORDS),
         case("'unabreak'", ["unabreak"], WORDS),
         case("'riden': another cut would work, the longest first", ["riden"], WORDS),
+        case("'aabab', longer than the vocabulary", ["aabab"], few),
+        case("'abc': after the longest first piece nothing fits", ["abc"], back),
+        case("'Break': no piece has a capital letter", ["Break"], WORDS),
         case("words of a, b and c", *_random_case(draw, 12), look=_look),
     ]
 
@@ -171,6 +176,26 @@ def _fewest(word: str, vocab: Collection[str]) -> list[str]:
     return best.get(len(word), [UNKNOWN])
 
 
+def _backtracking(word: str, vocab: Collection[str]) -> list[str]:
+    """Longest first, but a shorter piece where the rest can't be cut."""
+
+    def cut(start: int) -> list[str] | None:
+        if start == len(word):
+            return []
+        for end in range(len(word), start, -1):
+            piece = "##" * bool(start) + word[start:end]
+            after = cut(end) if piece in vocab else None
+            if after is not None:
+                return [piece, *after]
+        return None
+
+    return cut(0) or [UNKNOWN]
+
+
+def _small(word: str, vocab: Collection[str]) -> list[str]:
+    return wordpiece(word.lower(), vocab)
+
+
 def _wrong(name: str, done: str, where: str, *spellings: Callable) -> Misconception:
     return Misconception(name, done, where, spellings)
 
@@ -237,11 +262,19 @@ MISTAKES = (
         partial(_cut, unknown=lambda pieces, rest: [*pieces, rest]),
     ),
     _wrong(
-        "the fewest pieces",
-        "The whole word was searched for its best cut; the longest match never looks "
-        "back.",
+        "looking back",
+        "The whole word was searched for a cut that works, or for the best one; the "
+        "longest match never looks back.",
         "Is a piece ever given up again, once it was the longest that fits?",
         _fewest,
+        _backtracking,
+    ),
+    _wrong(
+        "capitals made small",
+        "Capital letters were made small before the search. That is another step of "
+        "the tokenizer; the vocabulary is asked for the word as it stands.",
+        "What does the docstring say about the letters of the word?",
+        _small,
     ),
 )
 

@@ -88,10 +88,32 @@ def _mass_cases(seed: int) -> list[Case]:
         case("three of six source words are padding", (2, 3, 5, 6), 6, 3),
         case("more padding than words", (3, 2, 4, 7), 2, 7, 1),
         case("no padding", (2, 3, 5, 4), 4, 4),
+        Case(
+            "padding in front and in the middle",
+            (normal(draw, 3, 2, 4, 5).softmax(-1), _anywhere()),
+            inputs=("weights", "source_mask"),
+        ),
     ]
 
 
+def _anywhere() -> Tensor:
+    """A mask (B=3, 1, 1, S=5) whose padding does not stand at the end."""
+    rows = [[0, 0, 1, 1, 1], [1, 0, 1, 0, 1], [1, 1, 0, 0, 1]]
+    return torch.tensor(rows, dtype=torch.bool)[:, None, None]
+
+
+def _at_the_end(mask: Tensor) -> Tensor:
+    return torch.arange(mask.shape[-1]) >= mask.sum(-1, keepdim=True)
+
+
 MASS_MISTAKES = (
+    Misconception(
+        "padding only at the end",
+        "The last keys of each sequence were taken for padding, as many as there are; "
+        "but padding may also stand in front or between.",
+        "The mask says for each key what it is, not only how many are real.",
+        (partial(_mass, over=_at_the_end),),
+    ),
     Misconception(
         "mass on the words",
         "That is the share of the real words; the rest of 1 lies on padding.",
@@ -143,12 +165,21 @@ def reads_memory(layer: Callable) -> bool:
     return _reads(layer)
 
 
-def _reads(layer: Callable, listens: bool = True, in_any_order: bool = True) -> bool:
+def _close(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one, other, atol=1e-5)
+
+
+def _reads(
+    layer: Callable,
+    listens: bool = True,
+    in_any_order: bool = True,
+    close: Callable = _close,
+) -> bool:
     draw = torch.Generator().manual_seed(56)
-    x, memory, other = (normal(draw, 3, 5, 8) for _ in range(3))
+    x, memory, other = (normal(draw, 3, 5, 8).float() for _ in range(3))
     output = layer(x, memory)
-    heard = not torch.allclose(layer(x, other), output)
-    as_a_set = torch.allclose(layer(x, memory.flip(1)), output)
+    heard = not close(layer(x, other), output)
+    as_a_set = close(layer(x, memory.flip(1)), output)
     return (heard or not listens) and (as_a_set or not in_any_order)
 
 
@@ -169,6 +200,17 @@ def _patient(
     return run
 
 
+def _rounding(layer: Callable) -> Callable:
+    """The same, rounded as sums in another order would be: the first key decides."""
+
+    def run(x: Tensor, memory: Tensor) -> Tensor:
+        odd = memory[:, :1, :1] > memory[:, -1:, :1]  # (B, 1, 1)
+        output = layer(x, memory)
+        return output * (1 + odd * torch.finfo(output.dtype).eps)
+
+    return run
+
+
 def _diagonal(y: Tensor, memory: Tensor) -> tuple:
     mask = torch.ones(y.shape[1], memory.shape[1], dtype=torch.bool).tril()
     return y, memory, memory, mask
@@ -182,6 +224,7 @@ def _patients(seed: int) -> list[Case]:
     patients = {
         "a right layer": _patient(post),
         "a right layer, pre-norm": _patient(pre),
+        "a right layer whose sums are rounded differently": _rounding(_patient(post)),
         "one whose keys and values come from the decoder": _patient(
             post, lambda y, memory: (y, y, y)
         ),
@@ -226,6 +269,12 @@ PROBE_MISTAKES = (
         (partial(_reads, listens=False),),
     ),
     Misconception(
+        "exact comparison",
+        "Rounded numbers were compared for equality, so a right layer fails too.",
+        "How far apart may two roundings of the same float32 number be?",
+        (partial(_reads, close=torch.equal),),
+    ),
+    Misconception(
         "order expected to matter",
         "The test wants another output when memory is shuffled; attention knows no "
         "order.",
@@ -266,7 +315,8 @@ EXERCISES = (
         points=1,
         answers=(Answer("mass_on_padding", mass_on_padding, {"mass": ""}),),
         cases=_mass_cases,
-        proves="the share of attention that falls on padding, averaged over queries",
+        proves="the share of attention that falls on padding, wherever it stands, "
+        "averaged over queries",
         misconceptions=MASS_MISTAKES,
     ),
     Exercise(
@@ -278,7 +328,7 @@ EXERCISES = (
         points=2,
         answers=(Answer("reads_memory", reads_memory, {"verdict": ""}),),
         cases=_patients,
-        proves="two right layers pass your test, six wrong ones do not",
+        proves="three right layers pass your test, six wrong ones do not",
         misconceptions=PROBE_MISTAKES,
     ),
     Exercise(

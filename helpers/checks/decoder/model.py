@@ -19,6 +19,8 @@ from helpers.models.transformer import Decoder, TransformerConfig
 class Transformer(nn.Module):
     """The course's own answer to 5.3; misconceptions exchange one of its steps."""
 
+    bias = "there"  # the reference's layer may be a student's, so it says itself
+
     def __init__(self, config: TransformerConfig) -> None:
         """Create the three parts."""
         super().__init__()
@@ -53,7 +55,16 @@ class Transformer(nn.Module):
 
 
 def _both(call: Any, *inputs: Any) -> Look:
-    return Look({"logits": call.double().eval()(*inputs)})
+    logits = call.double().eval()(*inputs)
+    return Look({"logits": logits, "bias of final_layer": _bias(call)})
+
+
+def _bias(call: Any) -> str:
+    """What the course's classes say of themselves, and what a student's has."""
+    if isinstance(call, Transformer):
+        return call.bias
+    missing = getattr(call.final_layer, "bias", None) is None
+    return "missing" if missing else "there"
 
 
 def _reading(call: Any, *inputs: Any) -> Look:
@@ -158,6 +169,12 @@ def _detached(self: Any, source: Tensor, target: Tensor, mask: Any, future: Any)
 
 MODEL_MISTAKES = (
     Misconception(
+        "final layer without a bias",
+        "The model computes the right thing, but its final layer has no bias.",
+        "The class's docstring says what kind of layer it is.",
+        (_wrong(bias="missing"),),
+    ),
+    Misconception(
         "source mask not passed to the decoder",
         "`forward` gave the source's mask to the encoder only: the decoder reads "
         "padding.",
@@ -246,7 +263,7 @@ MODEL_MISTAKES = (
     ),
     Misconception(
         "softmax on the scores",
-        "What comes back are shares that sum to 1; the loss wants raw scores.",
+        "A softmax, or its logarithm, was taken; the loss wants raw scores.",
         "What does the docstring call the result?",
         (
             _finishing(lambda logits: logits.softmax(-1)),

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.embeddings.encoding import table_step
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
 from helpers.models.positions import positional_encoding
 
 
@@ -46,6 +46,17 @@ def _noise(length: int, d_model: int) -> Tensor:
     return rows / rows.norm(dim=1, keepdim=True) * (d_model / 2) ** 0.5
 
 
+def _wrong_cosines(length: int, d_model: int) -> Tensor:
+    """Each cosine has a frequency of its own; every sine is right."""
+    column = torch.arange(d_model)
+    angles = torch.arange(length)[:, None] / 10000 ** (column / d_model)
+    return torch.where(column % 2 == 0, angles.sin(), angles.cos())
+
+
+def _batched(length: int, d_model: int) -> Tensor:
+    return positional_encoding(length, d_model)[None]
+
+
 PATIENTS = {
     "a right table": positional_encoding,
     "a right table, number by number": _by_loops,
@@ -71,11 +82,24 @@ PATIENTS = {
         2 * positional_encoding(length, d_model)
     ),
     "one of random rows of the right length": _noise,
+    "one whose cosines have another frequency": _wrong_cosines,
 }
 
 
 def _cases(seed: int) -> list[Case]:
-    return [Case(name, (one,), inputs=("make",)) for name, one in PATIENTS.items()]
+    cases = [Case(name, (one,), inputs=("make",)) for name, one in PATIENTS.items()]
+    name = "one with an axis more: (1, length, d_model)"
+    return [*cases, Case(name, (_batched,), inputs=("make",), look=_stumbling)]
+
+
+def _stumbling(test: Callable, make: Callable) -> Look:
+    """A test that trips over the shape has found it, too."""
+    try:
+        return Look({"verdict": test(make)})
+    except NotImplementedError:
+        raise
+    except (IndexError, RuntimeError, TypeError, ValueError):
+        return Look({"verdict": False})
 
 
 def _norm(table: Tensor) -> bool:
@@ -105,6 +129,33 @@ def _first_pair(table: Tensor) -> bool:
 def _ask(make: Callable, *, facts: tuple, size: tuple[int, int] = (7, 6)) -> bool:
     table = make(*size).float()
     return all(fact(table) for fact in facts)
+
+
+def _even_columns(table: Tensor) -> bool:
+    expected = positional_encoding(7, 6)
+    return torch.allclose(table[..., 0::2], expected[:, 0::2], atol=1e-4)
+
+
+def _one_sine(make: Callable) -> bool:
+    return bool(abs(make(3, 4)[2, 2] - 0.02) < 1e-3)
+
+
+def _any_shape(make: Callable) -> bool:
+    return torch.allclose(make(7, 6).float(), positional_encoding(7, 6), atol=1e-4)
+
+
+def _two_wide_of(make: Callable) -> bool:
+    table = make(7, 2)
+    return table.shape == (7, 2) and _two_wide(make)
+
+
+def _first_column(make: Callable) -> bool:
+    return bool(abs(make(3, 4)[2, 0] - math.sin(2)) < 1e-3)
+
+
+def _first_sines(make: Callable) -> bool:
+    expected = torch.arange(7).sin()
+    return torch.allclose(make(7, 4)[..., 0].float(), expected, atol=1e-4)
 
 
 def _exact(make: Callable) -> bool:
@@ -160,9 +211,33 @@ MISTAKES = (
     ),
     _known(
         "a width of 2",
-        "With d_model = 2 there is only the first pair, and its exponent is 0.",
+        "Your test takes halves for pairs and misses a wrong exponent: it asks for a "
+        "width of 2, where both come to the same.",
         "Ask for a wider table.",
         _two_wide,
+        _two_wide_of,
+    ),
+    _known(
+        "only the first column",
+        "Your test reads the first column only: there the exponent is 0, and no cosine "
+        "is seen.",
+        "Look further to the right.",
+        _first_column,
+        _first_sines,
+    ),
+    _known(
+        "cosines not looked at",
+        "A table with right sines and wrong cosines passes your test.",
+        "Which columns does your test never read?",
+        _one_sine,
+        partial(_ask, facts=(_even_columns,)),
+    ),
+    _known(
+        "any shape",
+        "Your test finds every wrong number, but it takes (1, length, d_model) for "
+        "(length, d_model).",
+        "A comparison broadcasts. What says how many axes a table has?",
+        _any_shape,
     ),
     _known(
         "too strict",
@@ -188,7 +263,7 @@ EXERCISES = (
         points=2,
         answers=(Answer("looks_right", looks_right, {"verdict": ""}),),
         cases=_cases,
-        proves="three right tables pass your test, eight wrong ones do not",
+        proves="three right tables pass your test, ten wrong ones do not",
         misconceptions=MISTAKES,
     ),
 )

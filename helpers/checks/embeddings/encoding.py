@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.embeddings.shared import as_float32
+from helpers.checks.embeddings.shared import in_float64
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception, Property
 from helpers.models import positions
 
@@ -24,7 +24,6 @@ def _cases(seed: int) -> list[Case]:
             f"length {length}, d_model {d_model}",
             (length, d_model),
             inputs=("length", "d_model"),
-            look=as_float32("table"),
             tolerance=1e-5 if within is None else within,
         )
         for (length, d_model), within in sizes.items()
@@ -157,6 +156,7 @@ MISTAKES = (
         "A row belongs to a position.",
         _transposed,
     ),
+    in_float64(table_step),
 )
 
 

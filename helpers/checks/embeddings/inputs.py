@@ -47,6 +47,7 @@ def _module_cases(seed: int) -> list[Case]:
             inputs=("x",),
             init=(size[-1], most),
             look=partial(_look, max_length=most),
+            gradient=name == "a batch",
         )
         for name, (size, most) in sizes.items()
     ]
@@ -79,6 +80,14 @@ def _changed(result: Callable) -> type:
 
 
 MODULE_MISTAKES = (
+    _class_mistake(
+        "cut off from autograd",
+        "The sum is right, but no gradient gets through it to x: the embeddings before "
+        "it could not learn.",
+        "Look for what makes a copy without a history: `.detach()` or `.data`.",
+        _changed(lambda x, table: (x + table[: x.shape[1]]).detach()),
+        _changed(lambda x, table: x.detach() + table[: x.shape[1]]),
+    ),
     _class_mistake(
         "position from the batch axis",
         "The table was cut to the number of sentences, not to the number of words.",

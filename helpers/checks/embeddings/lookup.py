@@ -35,6 +35,7 @@ def _cases(seed: int) -> list[Case]:
     return [
         case("one sentence", 7, 3, 4),
         case("a batch of sentences", 11, 4, 2, 5),
+        case("a batch of one", 7, 3, 1, 4),
         case("more axes, float32", 5, 6, 2, 3, 4, dtype=torch.float32),
         case("a square table", 6, 6, 2, 5),
         case("the gradient", 7, 4, 2, 3, gradient=True),
@@ -123,9 +124,19 @@ def _pooled(table: Tensor, ids: Tensor) -> Tensor:
 
 
 @mistake(
+    "axis of one lost",
+    "The rows are right, but an axis of length 1 is gone, and it was one of the ids'.",
+    "What happens to the axes when the batch holds one sentence?",
+)
+def _squeezed(table: Tensor, ids: Tensor) -> Tensor:
+    return table[ids].squeeze()
+
+
+@mistake(
     "cut off from autograd",
     "The numbers are right, but no gradient reaches the table: it could not learn.",
-    "Look for `.data`, `.detach()`, `.tolist()`, `.numpy()` or `torch.tensor(...)`.",
+    "Look for what makes a copy without a history: `.data`, `.detach()`, `.numpy()`, "
+    "`torch.tensor(...)`, a layer made anew from the table.",
     lambda table, ids: torch.tensor(table.detach().numpy()[ids.numpy()]),
 )
 def _cut(table: Tensor, ids: Tensor) -> Tensor:
@@ -202,6 +213,7 @@ EXERCISES = (
             _places,
             _one_hot,
             _pooled,
+            _squeezed,
             _cut,
         ),
     ),

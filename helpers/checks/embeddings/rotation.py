@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.embeddings.shared import as_float32
+from helpers.checks.embeddings.shared import in_float64
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception, Property
 from helpers.models.positions import positional_encoding
 
@@ -47,7 +47,6 @@ def _cases(seed: int) -> list[Case]:
             f"k = {k}, d_model = {d_model}",
             (k, d_model),
             inputs=("k", "d_model"),
-            look=as_float32("matrix"),
             tolerance=1e-5,
         )
         for k, d_model in ((1, 4), (3, 6), (7, 10), (-2, 4), (0, 8))
@@ -110,6 +109,7 @@ MISTAKES = (
         "Which two columns of the table belong together?",
         (_in_halves,),
     ),
+    in_float64(_turns),
 )
 
 EXERCISES = (

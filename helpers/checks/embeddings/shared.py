@@ -1,4 +1,4 @@
-"""What the exercises share: inputs of the cases, and a look that forgives float64."""
+"""What the exercises share: inputs of the cases, and a mistake in the dtype."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Look
+from helpers.checks.exercise import Misconception
 
 
 def normal(draw: torch.Generator, *size: int, dtype: Any = torch.float64) -> Tensor:
@@ -21,13 +21,12 @@ def some_ids(draw: torch.Generator, count: int, *size: int) -> Tensor:
     return ids
 
 
-def as_float32(name: str) -> Callable[..., Look]:
-    """A look that calls the answer and takes float64 for float32: not the point."""
-
-    def look(call: Callable, *args: Any) -> Look:
-        result = call(*args)
-        if isinstance(result, Tensor) and result.dtype == torch.float64:
-            result = result.float()
-        return Look({name: result})
-
-    return look
+def in_float64(right: Callable[..., Tensor]) -> Misconception:
+    """The mistake of an answer whose numbers are right, but in float64."""
+    return Misconception(
+        "float64",
+        "The numbers are right, but they are float64; the docstring says float32, and "
+        "a matrix product takes one dtype only.",
+        "Python and numpy count in float64. Where does your result become a tensor?",
+        (lambda *args: right(*args).double(),),
+    )

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.encoder.shared import normal, normalise, padded, shake
+from helpers.checks.encoder.shared import lacking, normal, normalise, padded, shake
 from helpers.checks.encoder.stack import Encoder
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
 
@@ -17,6 +17,8 @@ from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
 
 class BertPositions(nn.Module):
     """The course's own answer to 4.6; misconceptions exchange one of its steps."""
+
+    biases = "there"  # the reference's norm may be a student's, so it says itself
 
     def __init__(self, d_model: int, max_length: int, eps: float = 1e-12) -> None:
         """Create two tables and a norm."""
@@ -45,7 +47,9 @@ class BertPositions(nn.Module):
 
 def _positions_look(call: Any, x: Tensor) -> Look:
     shake(getattr(call, "norm", None))
-    return Look({"output": call.eval()(x)})
+    ours = isinstance(call, BertPositions)
+    biases = call.biases if ours else lacking(norm=(call.norm,))
+    return Look({"output": call.eval()(x), "biases": biases})
 
 
 def _positions_cases(seed: int) -> list[Case]:
@@ -72,6 +76,12 @@ def _positions(**steps: Callable) -> type:
 
 
 POSITION_MISTAKES = (
+    Misconception(
+        "norm without a bias",
+        "The result is right, but the norm was built without a bias: BERT's has one.",
+        "Which arguments does your norm get in `__init__`?",
+        (_positions(biases="missing in norm"),),
+    ),
     Misconception(
         "norm missing",
         "The sum was returned as it is.",

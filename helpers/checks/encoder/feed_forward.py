@@ -59,6 +59,7 @@ def _cases(seed: int) -> list[Case]:
     return [
         case("ReLU, a batch", (2, 5, 7), (7, 11, "relu")),
         case("GELU, a batch", (2, 5, 7), (7, 11, "gelu")),
+        case("no activation asked for", (2, 5, 7), (7, 11)),
         case("narrower inside, one vector", (6,), (6, 4, "relu")),
         case("GELU, float32", (3, 4, 6), (6, 13, "gelu"), torch.float32),
         case("the gradient", (2, 3, 5), (5, 8, "relu"), gradient=True),
@@ -67,6 +68,11 @@ def _cases(seed: int) -> list[Case]:
 
 def _wrong(compute: Callable, **more: Any) -> type:
     return type("_Wrong", (FeedForward,), {"compute": compute, **more})
+
+
+class _DefaultGelu(FeedForward):
+    def __init__(self, d_model: int, d_ff: int, activation: str = "gelu") -> None:
+        super().__init__(d_model, d_ff, activation)
 
 
 class _NoBias(FeedForward):
@@ -110,6 +116,12 @@ MISTAKES = (
         (_wrong(lambda self, x, bend: self.W_2(ACTIVATIONS["gelu"](self.W_1(x)))),),
     ),
     Misconception(
+        "GELU by default",
+        "Without an activation the class bends with GELU; ReLU is the default.",
+        "Compare the first line of your `__init__` with the stub's.",
+        (_DefaultGelu,),
+    ),
+    Misconception(
         "residual inside",
         "The input was added to the result: that is the encoder layer's work.",
         "Does x stand alone anywhere in the formula?",
@@ -140,7 +152,8 @@ EXERCISES = (
             ),
         ),
         cases=_cases,
-        proves="the formula with ReLU and GELU, biases, any leading axes, the gradient",
+        proves="the formula with ReLU (the default) and GELU, biases, any leading "
+        "axes, the gradient",
         misconceptions=MISTAKES,
     ),
     Exercise(

@@ -1,6 +1,7 @@
 """4.3: the encoder layer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 
 from helpers.checks.encoder.shared import (
     attend,
+    lacking,
     normal,
     normalise,
     padded,
@@ -22,6 +24,8 @@ from helpers.models.multi_head import MultiHeadAttention
 
 class EncoderLayer(nn.Module):
     """The course's own answer to 4.3; misconceptions exchange one of its steps."""
+
+    biases = "there"  # the reference's parts may be a student's, so it says itself
 
     def __init__(
         self,
@@ -69,9 +73,20 @@ class EncoderLayer(nn.Module):
         return self.normalise(norm, x + self.drop(sublayer(x)))
 
 
+def _biases(call: Any) -> str:
+    """What the course's classes say of themselves, and what a student's have."""
+    if hasattr(call, "biases") and isinstance(call, EncoderLayer):
+        return call.biases
+    return lacking(
+        attention=(call.attention,),
+        feed_forward=(call.feed_forward,),
+        norms=(call.norm1, call.norm2),
+    )
+
+
 def _evaluating(call: Any, x: Tensor, mask: Tensor | None = None) -> Look:
     shake(getattr(call, "norm1", None), getattr(call, "norm2", None))
-    return Look({"output": call.eval()(x, mask)})
+    return Look({"output": call.eval()(x, mask), "biases": _biases(call)})
 
 
 def _training(call: Any, x: Tensor, mask: Tensor | None = None) -> Look:
@@ -236,7 +251,21 @@ def _published(self: Any, part: nn.Module, x: Tensor) -> Tensor:
     return part.weight * standard + part.bias
 
 
+def _without_biases() -> Iterator[type]:
+    """Every choice of parts that lack them."""
+    for count in (1, 2, 3):
+        for parts in combinations(("attention", "feed_forward", "norms"), count):
+            yield _wrong(biases=f"missing in {' and '.join(parts)}")
+
+
 MISTAKES = (
+    Misconception(
+        "parts without biases",
+        "The layer computes the right thing, but some of its parts have no biases: "
+        "BERT's numbers will not fit into it.",
+        "Build the parts as the task says, without an argument that forbids a bias.",
+        tuple(_without_biases()),
+    ),
     Misconception(
         "residual from the normalised input",
         "In pre-norm the normalised x was added back, so the untouched x is lost.",
@@ -434,8 +463,8 @@ EXERCISES = (
             ),
         ),
         cases=_cases,
-        proves="pre-norm and post-norm, both activations, masks, dropout in training "
-        "only, epsilon, the gradient",
+        proves="pre-norm and post-norm, both activations, biases, masks, dropout in "
+        "training only, epsilon, the gradient",
         misconceptions=MISTAKES,
     ),
 )

@@ -42,6 +42,9 @@ class LayerNorm(nn.Module):
         return torch.addcmul(self.bias, self.weight, x)
 
 
+PLAIN = "output with gain 1 and bias 0"
+
+
 def _look(call: Any, x: Tensor, gain: Tensor, shift: Tensor) -> Look:
     """Run with a gain and a bias that are not 1 and 0."""
     seen = {}
@@ -49,8 +52,17 @@ def _look(call: Any, x: Tensor, gain: Tensor, shift: Tensor) -> Look:
         seen[f"part {name}"] = _learned(getattr(call, name, None))
     if not all(found.startswith("parameter") for found in seen.values()):
         return Look({**seen, "output": None})
-    numbers = {"weight": gain.to(x), "bias": shift.to(x)}
-    return Look({**seen, "output": functional_call(call, numbers, (x,))})
+    for name, wanted in (("weight", "ones"), ("bias", "zeros")):
+        numbers = getattr(call, name).detach()
+        right = torch.equal(numbers, getattr(torch, wanted)(numbers.shape).to(numbers))
+        seen[f"{name} of the fresh module"] = wanted if right else f"not all {wanted}"
+    for name, one in (("output", (gain.to(x), shift.to(x))), (PLAIN, (1.0, 0.0))):
+        numbers = {
+            part: torch.zeros_like(gain).to(x) + value
+            for part, value in zip(("weight", "bias"), one, strict=True)
+        }
+        seen[name] = functional_call(call, numbers, (x,))
+    return Look(seen)
 
 
 def _learned(value: Any) -> str:
@@ -88,9 +100,8 @@ def _cases(seed: int) -> list[Case]:
 
 
 def _centred(case: Case, outputs: Mapping[str, Any]) -> str | None:
-    """Undo gain and bias, then look at the mean of each row."""
-    _, gain, shift = case.args
-    means = ((outputs["output"] - shift) / gain).mean(-1).flatten()
+    """The mean of each row, where gain and bias were 1 and 0."""
+    means = outputs[PLAIN].mean(-1).flatten()
     off = means[means.abs() > 1e-3]
     return f"one has {off[0].item():.4f}" if off.numel() else None
 
@@ -123,6 +134,17 @@ def _outside(self: LayerNorm, x: Tensor) -> Tensor:
 
 def _published(self: LayerNorm, x: Tensor) -> Tensor:
     return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + self.eps)
+
+
+def _born(**numbers: Callable) -> type:
+    """Layer norm whose gain or bias starts as other numbers."""
+
+    def build(self: LayerNorm, d_model: int, eps: float = 1e-5) -> None:
+        LayerNorm.__init__(self, d_model, eps)
+        for name, draw in numbers.items():
+            setattr(self, name, nn.Parameter(draw(d_model)))
+
+    return type("_Wrong", (LayerNorm,), {"__init__": build})
 
 
 class _Bare(nn.Module):
@@ -269,6 +291,31 @@ MISTAKES = (
         (_Plain, _Buffers),
     ),
     Misconception(
+        "gain does not start as ones",
+        "The formula is right, but a fresh module does not have a gain of ones: it "
+        "does more than normalise before it has learned anything.",
+        "By which number do you multiply if nothing should change?",
+        (_born(weight=torch.zeros), _born(weight=torch.randn)),
+    ),
+    Misconception(
+        "bias does not start as zeros",
+        "The formula is right, but a fresh module does not have a bias of zeros: it "
+        "does more than normalise before it has learned anything.",
+        "Which number do you add if nothing should change?",
+        (_born(bias=torch.ones), _born(bias=torch.randn)),
+    ),
+    Misconception(
+        "gain and bias start as other numbers",
+        "The formula is right, but in a fresh module neither is the gain all ones nor "
+        "the bias all zeros.",
+        "By which number do you multiply, and which one do you add, if nothing should "
+        "change?",
+        (
+            _born(weight=torch.zeros, bias=torch.ones),
+            _born(weight=torch.randn, bias=torch.randn),
+        ),
+    ),
+    Misconception(
         "only the gain",
         "The result is multiplied by the gain, but the bias is not added.",
         "Compare the end of the formula with your last line.",
@@ -294,10 +341,10 @@ EXERCISES = (
         core=True,
         answers=(Answer("LayerNorm", LayerNorm, {"output": "batch, length, d_model"}),),
         cases=_cases,
-        proves="a row that hardly varies, a constant row, gain and bias, small rows, "
-        "float32, the gradient",
+        proves="a row that hardly varies, a constant row, gain and bias, fresh ones of "
+        "1 and 0, small rows, float32, the gradient",
         properties=(
-            Property("Has every row the mean 0, before gain and bias", _centred),
+            Property("Has every row the mean 0, where gain is 1 and bias 0", _centred),
         ),
         misconceptions=MISTAKES,
     ),

@@ -29,10 +29,18 @@ def _cases(seed: int) -> list[Case]:
     return [
         case("three sentences", (3, 5, 7), (5, 2, 3)),
         case("no padding", (2, 4, 3), (4, 4)),
+        anywhere("padding in front and in the middle", draw),
         case("sentences as many as tokens", (4, 4, 6), (4, 1, 3, 2)),
         case("float32", (3, 6, 5), (1, 6, 4), torch.float32),
         case("the gradient", (2, 5, 3), (3, 5), gradient=True),
     ]
+
+
+def anywhere(name: str, draw: torch.Generator) -> Case:
+    """Padding that does not stand at the end."""
+    real = torch.tensor([[0, 0, 1, 1, 1], [1, 0, 1, 0, 1], [1, 1, 0, 0, 1]]).bool()
+    hidden = 1 + normal(draw, 3, 5, 4)
+    return Case(name, (hidden, real), inputs=("hidden", "real"))
 
 
 def _alone(case: Case, outputs: Mapping[str, Any]) -> str | None:
@@ -49,7 +57,19 @@ def _summed(hidden: Tensor, real: Tensor) -> Tensor:
     return (hidden * real[..., None]).sum(1)
 
 
+def _up_to_the_last(hidden: Tensor, real: Tensor) -> Tensor:
+    first = torch.arange(hidden.shape[1]) < real.sum(-1, keepdim=True)
+    return mean_pool(hidden, first)
+
+
 MISTAKES = (
+    Misconception(
+        "padding only at the end",
+        "The first tokens of each sentence were averaged, as many as are real; but "
+        "padding may also stand in front or between.",
+        "`real` says for each token whether it counts, not only how many do.",
+        (_up_to_the_last,),
+    ),
     Misconception(
         "padding included",
         "The mean runs over padding, too, which means nothing.",
@@ -112,7 +132,8 @@ EXERCISES = (
         points=1,
         answers=(Answer("mean_pool", mean_pool, {"sentence": "batch, d_model"}),),
         cases=_cases,
-        proves="padding does not count, batch equal to length, float32, the gradient",
+        proves="padding does not count, wherever it stands, batch equal to "
+        "length, float32, the gradient",
         properties=(Property("Is each row the mean of its real tokens", _alone),),
         misconceptions=MISTAKES,
     ),

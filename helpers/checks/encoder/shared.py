@@ -54,6 +54,24 @@ def think(part: nn.Module, x: Tensor, activation: str) -> Tensor:
     return second(ACTIVATIONS[activation](first(x)))
 
 
+def lacking(**parts: Any) -> str:
+    """Which parts lack a bias, in words; a part that has no bias at all is None there.
+
+    Args:
+        **parts: name -> modules that should all hold biases
+    """
+    found = [
+        name
+        for name, modules in parts.items()
+        if any(
+            getattr(one, "bias", 0) is None
+            for module in modules
+            for one in module.modules()
+        )
+    ]
+    return f"missing in {' and '.join(found)}" if found else "there"
+
+
 def padded(*real: int, length: int) -> Tensor:
     """A padding mask (B, 1, 1, S) with so many real tokens per sequence."""
     return (torch.arange(length) < torch.tensor(real)[:, None])[:, None, None]

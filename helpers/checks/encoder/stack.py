@@ -151,6 +151,7 @@ def _cases(seed: int) -> list[Case]:
             0.3,
         ),
         case("float32", (2, 7), 13, 9, 3, 5, 2, 7, 0.0, look=_single, tolerance=1e-5),
+        case("a text of 515 tokens", (1, 515), 5, 4, 2, 3, 1, 520, 0.0),
         case("as long as it may be", (1, 7), 5, 6, 2, 4, 1, 7, 0.0),
         case("dropout 1.0, in eval mode", (2, 5), 13, 6, 3, 11, 2, 9, 1.0),
         case(
@@ -192,6 +193,12 @@ def _residuals(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
     for layer in self.layers:
         x = x + self.run(layer, x, mask, self.options)
     return x
+
+
+class _FixedLength(Encoder):
+    def __init__(self, *sizes: Any) -> None:
+        super().__init__(*sizes)
+        self.positions = PositionalEncoding(self.embedding.embedding_dim, 512)
 
 
 def _mask_once(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
@@ -283,6 +290,12 @@ MISTAKES = (
                 )
             ),
         ),
+    ),
+    Misconception(
+        "max_length ignored",
+        "There are 512 positions, whatever max_length says.",
+        "Follow `max_length` from the arguments of `__init__` to the positions.",
+        (_FixedLength,),
     ),
     Misconception(
         "mask not passed on",

@@ -102,6 +102,15 @@ def _down(mask: Tensor) -> Tensor:
     return (mask.long().cumsum(0) - 1).clamp(0, mask.shape[1] - 1)
 
 
+@mistake(
+    "no whole numbers",
+    "The positions are right, but they are floats: no table has a row 2.0.",
+    "Which dtype does the running sum have, and why?",
+)
+def _floats(mask: Tensor) -> Tensor:
+    return (mask.double().cumsum(-1) - 1).clamp(min=0)
+
+
 EXERCISES = (
     Exercise(
         "11.7b",
@@ -113,6 +122,6 @@ EXERCISES = (
         answers=(Answer("positions_of", places, {"positions": "batch, length"}),),
         cases=_cases,
         proves="every prompt counted from its own first token, padding within bounds",
-        misconceptions=(_all, _from_one, _beyond, _negative, _right, _down),
+        misconceptions=(_all, _from_one, _beyond, _negative, _right, _down, _floats),
     ),
 )

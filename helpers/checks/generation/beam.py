@@ -8,7 +8,7 @@ from torch import Tensor
 
 from helpers import beam
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.checks.generation.shared import Output, Toy, words
+from helpers.checks.generation.shared import Output, Toy, number, words
 
 VOCAB = 7
 ROUNDED = 1e-5  # the score may be a tensor of float32
@@ -26,9 +26,7 @@ def _look(call: Callable, model: Toy, *inputs: Any) -> Look:
     if not (isinstance(result, tuple | list) and len(result) == 2):
         return Look({"result": result})
     ids, score = result
-    if isinstance(score, Tensor) and score.numel() == 1:
-        score = score.item()
-    return Look({"ids": ids, "score": score}, {"read": model.read})
+    return Look({"ids": ids, "score": number(score)}, {"read": model.read})
 
 
 def _cases(seed: int) -> list[Case]:
@@ -36,17 +34,25 @@ def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
     def case(
-        width: int, new: int, length: int, end: int | None, wrong: Callable | None
+        width: int,
+        new: int,
+        length: int,
+        end: int | None,
+        wrong: Callable | None,
+        prompted: bool = False,
     ) -> Case:
         for _ in range(100):
             model = Toy(draw, VOCAB, sharp=1.2, likes=end)
             ids = words(draw, VOCAB, 1, length)
             ids = ids.masked_fill(ids == end, 0) if end else ids  # not in the prompt
+            if prompted:
+                ids[0, -1] = end
             args = model, ids, new, width, end
             if wrong is None or not torch.equal(_search(*args)[0], wrong(*args)[0]):
                 break
         model.read = 0
         ends = "nothing ends it" if end is None else f"{end} ends it"
+        ends += ", and the prompt ends in it" if prompted else ""
         name = f"width {width}, {new} new tokens after {length}, {ends}"
         names = ("model", "ids", "max_new_tokens", "width", "end")
         return Case(name, args, inputs=names, look=_look, tolerance=ROUNDED)
@@ -62,6 +68,9 @@ def _cases(seed: int) -> list[Case]:
         case(5, 4, 2, 4, _with(ends=False)),
         case(2, 5, 3, 6, _one_each),
         case(3, 5, 2, 5, _with(best=_longest)),
+        case(5, 2, 3, None, _with(each=2)),
+        case(2, 3, 3, 2, None, prompted=True),
+        case(3, 5, 2, 1, _with(stop=_best_ended)),
     ]
 
 
@@ -107,7 +116,7 @@ def _search(
     start: float = 0.0,
     value: Callable = lambda logits: logits.log_softmax(-1),
     add: Callable = lambda total, more: total + more,
-    going: Callable = lambda beams, done: (beams, done),
+    stop: Callable = lambda ended: False,
     pick: Callable = lambda found, width: sorted(found, key=_sum, reverse=True)[:width],
     each: int | None = None,
     best: Callable = lambda beams, length: max(
@@ -115,14 +124,14 @@ def _search(
     ),
     score: Callable = lambda total, ids, length: total / (ids.shape[1] - length),
     ends: bool = True,
+    new: Callable = lambda text, ids: text.shape[1] > ids.shape[1],
 ) -> tuple[Tensor, float]:
     """Beam search with lists, with one step exchanged."""
     beams = [(start, ids)]
     for _ in range(max_new_tokens):
         found = []
         for total, text in beams:
-            new = text.shape[1] > ids.shape[1]
-            if ends and new and end is not None and text[0, -1] == end:
+            if ends and new(text, ids) and end is not None and text[0, -1] == end:
                 found.append((total, text))
                 continue
             values = value(model(text).logits[0, -1])
@@ -130,6 +139,8 @@ def _search(
                 more = torch.cat([text, text.new_tensor([[token]])], 1)
                 found.append((add(total, values[token].item()), more))
         beams = pick(found, width)
+        if stop([text[0, -1] == end for _, text in beams]):
+            break
     total, text = best(beams, ids.shape[1])
     return text, score(total, text, ids.shape[1])
 
@@ -218,6 +229,23 @@ def _twins(
     return _greedy(model, ids, max_new_tokens, 1, end)
 
 
+def _best_ended(ended: list) -> bool:
+    """Whether the beam with the highest sum has ended."""
+    return bool(ended[0])
+
+
+def _first_end(
+    model: Any, ids: Tensor, max_new_tokens: int, width: int, end: int | None = None
+) -> tuple[Tensor, float]:
+    """The first text that ends is the answer."""
+
+    def best(beams: list, length: int) -> tuple[float, Tensor]:
+        ended = [one for one in beams if one[1][0, -1] == end]
+        return max(ended or beams, key=lambda one: one[0] / (one[1].shape[1] - length))
+
+    return _search(model, ids, max_new_tokens, width, end, stop=any, best=best)
+
+
 def _by_all(total: float, ids: Tensor, length: int) -> float:
     return total / ids.shape[1]
 
@@ -284,6 +312,28 @@ MISTAKES = (
         (_with(ends=False),),
     ),
     Misconception(
+        "a prompt taken for a finished text",
+        "The prompt ended in `end`, and nothing was written after it.",
+        "Only a token that was written can finish a text. How can you tell it from one "
+        "of the prompt?",
+        (
+            _with(new=lambda text, ids: True),
+            _with(
+                new=lambda text, ids: True,
+                score=lambda total, ids, length: total / max(ids.shape[1] - length, 1),
+                best=lambda beams, length: max(
+                    beams, key=lambda one: one[0] / max(one[1].shape[1] - length, 1)
+                ),
+            ),
+        ),
+    ),
+    Misconception(
+        "stops at the first end",
+        "The search stopped when a text had ended, though others could still win.",
+        "Which texts may go on after one of them has written `end`?",
+        (_with(stop=any), _with(stop=_best_ended), _first_end),
+    ),
+    Misconception(
         "drops finished beams",
         "A text that had ended was thrown away.",
         "What becomes of a beam whose last token is `end`?",
@@ -298,8 +348,9 @@ MISTAKES = (
     ),
     Misconception(
         "all beams alike",
-        "All beams wrote the same text: it is greedy decoding.",
-        "In the first round, how many different texts are there to go on from?",
+        "The width changes nothing: it is greedy decoding, with one beam or with "
+        "several that are all alike.",
+        "After the first round, how many different texts are there to go on from?",
         (
             _twins,
             _greedy,
@@ -350,7 +401,7 @@ EXERCISES = (
             Answer("beam_search", beam_search, {"ids": "1, prompt + new", "score": ""}),
         ),
         cases=_cases,
-        proves="five widths, sums while searching, finished texts, the mean at the end",
+        proves="six widths, sums while searching, finished texts, the mean at the end",
         misconceptions=MISTAKES,
     ),
 )

@@ -15,7 +15,7 @@ from helpers.checks.exercise import (
     mistake,
     value_cases,
 )
-from helpers.checks.generation.shared import cleaned, normal
+from helpers.checks.generation.shared import filtered, normal
 
 NEVER = float("-inf")
 
@@ -26,7 +26,7 @@ def reference(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 
 def _look(call: Callable, logits: Tensor, ids: Tensor, n: int) -> Look:
-    return Look({"logits": cleaned(call(logits, ids, n))})
+    return Look(filtered(call(logits, ids, n)))
 
 
 def _cases(seed: int) -> list[Case]:
@@ -222,6 +222,18 @@ def _pooled(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 
 @mistake(
+    "blocked in every row",
+    "What one text may not write was blocked in all rows of the batch.",
+    "Your assignment of minus infinity: how many rows does it reach?",
+)
+def _everywhere(logits: Tensor, ids: Tensor, n: int) -> Tensor:
+    scores = logits.clone()
+    for row in ids.tolist():
+        scores[:, list(_plain(row, n))] = NEVER
+    return scores
+
+
+@mistake(
     "first row only",
     "Only the first text of the batch was looked at.",
     "How many rows does `ids` have?",
@@ -245,6 +257,15 @@ def _zero(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     return _block(logits, ids, n, _plain, filler=0.0)
 
 
+@mistake(
+    "a low number for blocked",
+    "Blocked tokens got a very low score, but not minus infinity.",
+    "What does the docstring promise for the blocked places?",
+)
+def _finite(logits: Tensor, ids: Tensor, n: int) -> Tensor:
+    return _block(logits, ids, n, _plain, filler=-1e9)
+
+
 EXERCISES = (
     Exercise(
         "11.5",
@@ -258,7 +279,8 @@ EXERCISES = (
             Answer("no_repeat_ngram_filter", reference, {"logits": "batch, token"}),
         ),
         cases=_cases,
-        proves="n from 1 to 4, each text by itself, overlapping runs, short texts",
+        proves="n from 1 to 4, each text by itself, overlapping runs, short texts, "
+        "minus infinity",
         misconceptions=(
             _tokens,
             _followers,
@@ -272,8 +294,10 @@ EXERCISES = (
             _unordered,
             _earliest,
             _pooled,
+            _everywhere,
             _first,
             _zero,
+            _finite,
         ),
     ),
     Exercise(

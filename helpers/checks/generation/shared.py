@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-BLOCKED = -1e9  # this or lower counts as minus infinity
+BLOCKED = -1e4  # no score of a case is as low: this or lower was meant to block
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 END = 0  # the toy tokenizer's end of text
 
@@ -21,11 +21,26 @@ def words(draw: torch.Generator, vocab_size: int, *size: int) -> Tensor:
     return torch.randint(1, vocab_size, size, generator=draw)
 
 
-def cleaned(scores: Any) -> Any:
-    """Scores with one spelling of "blocked": minus infinity, finfo.min and -1e9."""
+def filtered(scores: Any, name: str = "logits") -> dict[str, Any]:
+    """What a filter returned: which tokens it blocks, and what stands in their places.
+
+    -1e9, finfo.min and their like are one mistake: so they are shown as minus infinity,
+    and a second entry tells.
+    """
     if not isinstance(scores, Tensor) or not scores.is_floating_point():
-        return scores
-    return scores.masked_fill(scores <= BLOCKED, float("-inf"))
+        return {name: scores}
+    low = scores <= BLOCKED
+    finite = bool(scores[low].isfinite().any())
+    return {
+        name: scores.masked_fill(low, float("-inf")),
+        "in blocked places": "a finite number" if finite else "minus infinity",
+    }
+
+
+def number(value: Any) -> Any:
+    """A number, also where it came as a tensor that holds one."""
+    one = isinstance(value, Tensor) and value.numel() == 1
+    return value.item() if one else value
 
 
 class Output:

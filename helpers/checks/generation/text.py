@@ -11,13 +11,14 @@ import torch
 from torch import Tensor
 
 from helpers import sampling
+from helpers.checks import chance
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
 from helpers.checks.generation.shared import END, Fixed, Letters, Output, Toy, normal
 
 NEVER = float("-inf")
 LOUD = 1e3  # drowns every other score
 DRAWS = 50  # a letter of probability 0.26 stays away with 0.74 ** 50 = 3e-7
-COINS = 50  # of two letters, 0.97 and 0.03: fewer than 40 times the first, odds 5e-7
+COINS = 50  # of two letters, 0.97 and 0.03: fewer than 40 times the first, odds 2e-7
 
 
 def generate_text(
@@ -92,7 +93,7 @@ def _which(call: Callable, model: Toy, prompt: str, how: dict, seed: int) -> Loo
 
 def _how_often(call: Callable, model: Toy, prompt: str, how: dict, seed: int) -> Look:
     letters = _draws(call, model, prompt, how, seed, COINS)
-    often = 40 <= letters.count("a")
+    often = chance.near(letters.count("a"), COINS, 0.97, sigmas=6.5)
     return Look({"the likeliest letter as often as it should": often})
 
 
@@ -119,15 +120,18 @@ def _cases(seed: int) -> list[Case]:
 
     few = _says(0.50, 0.30, 0.10, 0.04, 0.02, 0.02, 0.01, 0.01)
     many = _says(0.24, 0.23, 0.22, 0.21, 0.05, 0.03, 0.01, 0.01)
+    three = _says(0.30, 0.27, 0.25, *[0.18 / 5] * 5)  # 0.57 of all, 0.70 of three
     even = _says(*[1 / 8] * 8)
     return [
         story("k = 1, no pair twice", "babcbdbeb", 16, 2),
         story("k = 1, no three twice", "caacabcadca", 20, 3),
         story("k = 1, a text that ends", "bd", 12, 2, due=7),
         case("which letters come, hot", _which, few, "h",
-             temperature=4.0, top_k=3, top_p=0.8),
+             temperature=4.0, top_k=3, top_p=0.77),
         case("which letters come", _which, many, "h",
              temperature=1.0, top_k=6, top_p=0.6),
+        case("which letters come, k before p", _which, three, "h",
+             temperature=1.0, top_k=3, top_p=0.63),
         case("how often", _how_often, _says(0.873, 0.027, *[0.1 / 6] * 6), "h",
              temperature=1.0, top_k=2, top_p=0.999),
         case("seeds", _seeds, even, "h", max_new_tokens=8, top_k=8, top_p=1.0,
@@ -198,6 +202,10 @@ def _order(*order: str) -> Callable:
     return _with(chain=lambda x, ids, prompt, how: _after(x, ids, how, order))
 
 
+def _new_only(logits: Tensor, ids: Tensor, prompt: Tensor, how: dict) -> Tensor:
+    return _after(logits, ids[:, prompt.shape[1] :], how, ("n", "t", "k", "p"))
+
+
 def _prompt_only(logits: Tensor, ids: Tensor, prompt: Tensor, how: dict) -> Tensor:
     return _after(logits, prompt, how, ("n", "t", "k", "p"))
 
@@ -220,7 +228,14 @@ MISTAKES = (
         "The temperature came after top-p, so top-p chose from another distribution "
         "than the one that is drawn from.",
         "In which order do your four steps stand?",
-        (_order("n", "k", "p", "t"),),
+        (_order("n", "k", "p", "t"), _order("n", "p", "k", "t")),
+    ),
+    Misconception(
+        "top-p before top-k",
+        "Top-p came before top-k: it measured its share before the tail was cut off, "
+        "so more was left.",
+        "In which order do your four steps stand?",
+        (_order("n", "t", "p", "k"),),
     ),
     Misconception(
         "temperature forgotten",
@@ -253,6 +268,12 @@ MISTAKES = (
         (_with(chain=_prompt_only),),
     ),
     Misconception(
+        "n-grams of the new tokens only",
+        "Only what has been written since was searched for runs, not the prompt.",
+        "Which ids does your n-gram filter get in the first round?",
+        (_with(chain=_new_only),),
+    ),
+    Misconception(
         "n-grams forgotten",
         "Runs of tokens came twice.",
         "Follow `no_repeat_ngram_size` through your code.",
@@ -260,10 +281,10 @@ MISTAKES = (
     ),
     Misconception(
         "n-grams last",
-        "The n-gram filter came last: with k = 1 it may block the only token left, and "
-        "there is nothing to draw from.",
+        "The n-gram filter came after top-k: with k = 1 it may block the only token "
+        "left, and there is nothing to draw from.",
         "Which filters should see what the n-gram rule has blocked?",
-        (_order("t", "k", "p", "n"),),
+        (_order("t", "k", "p", "n"), _order("t", "k", "n", "p")),
     ),
     Misconception(
         "prompt cut off",

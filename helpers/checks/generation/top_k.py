@@ -8,7 +8,7 @@ from torch import Tensor
 
 from helpers import sampling
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.checks.generation.shared import cleaned, normal
+from helpers.checks.generation.shared import filtered, normal
 
 NEVER = float("-inf")
 
@@ -19,7 +19,7 @@ def reference(logits: Tensor, k: int) -> Tensor:
 
 
 def _look(call: Callable, logits: Tensor, k: int) -> Look:
-    return Look({"logits": cleaned(call(logits, k))})
+    return Look(filtered(call(logits, k)))
 
 
 def _cases(seed: int) -> list[Case]:
@@ -120,6 +120,15 @@ def _zero(logits: Tensor, k: int) -> Tensor:
 
 
 @mistake(
+    "a low number for blocked",
+    "Blocked tokens got a very low score, but not minus infinity.",
+    "What does the docstring promise for the blocked places?",
+)
+def _finite(logits: Tensor, k: int) -> Tensor:
+    return logits.masked_fill(logits < _lowest(logits, k), -1e9)
+
+
+@mistake(
     "one bound for the batch",
     "All rows were compared with the same bound.",
     "How many rows does your bound have?",
@@ -183,7 +192,8 @@ EXERCISES = (
         core=True,
         answers=(Answer("top_k_filter", reference, {"logits": "batch, token"}),),
         cases=_cases,
-        proves="each row by itself, ties, k = 1, k = all and more than all",
+        proves="each row by itself, ties, k = 1, k = all and more than all, "
+        "minus infinity",
         misconceptions=(
             _one_more,
             _one_less,
@@ -191,6 +201,7 @@ EXERCISES = (
             _low,
             _inverted,
             _zero,
+            _finite,
             _shared,
             _squeezed,
             _short,

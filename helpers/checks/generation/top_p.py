@@ -8,7 +8,7 @@ from torch import Tensor
 
 from helpers import sampling
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.checks.generation.shared import cleaned, normal
+from helpers.checks.generation.shared import filtered, normal
 
 NEVER = float("-inf")
 
@@ -19,15 +19,15 @@ def reference(logits: Tensor, p: float) -> Tensor:
 
 
 def _look(call: Callable, logits: Tensor, p: float) -> Look:
-    return Look({"logits": cleaned(call(logits, p))})
+    return Look(filtered(call(logits, p)))
 
 
 def _look_sorted(call: Callable, logits: Tensor, p: float) -> Look:
     """Which of several equal tokens are kept is free: only how many counts."""
-    scores = cleaned(call(logits, p))
+    scores = call(logits, p)
     if isinstance(scores, Tensor) and scores.dim():
         scores = scores.sort(descending=True).values
-    return Look({"logits, sorted": scores})
+    return Look(filtered(scores, "logits, sorted"))
 
 
 def _cases(seed: int) -> list[Case]:
@@ -46,6 +46,7 @@ def _cases(seed: int) -> list[Case]:
         case("p = 0: the likeliest is left", normal(draw, 3, 5), 0.0),
         case("p = 1: all are left", normal(draw, 2, 9), 1.0),
         case("p = 0.6 of seven equals", torch.zeros(2, 7), 0.6, _look_sorted),
+        case("p = 0.5 of four equals", torch.zeros(3, 4), 0.5, _look_sorted),
     ]
 
 
@@ -104,6 +105,39 @@ def _late(upto: Tensor, each: Tensor, p: float) -> Tensor:
     kept = upto - each < p
     kept[..., 0] = True
     return torch.cat([kept[..., :1], kept[..., :-1]], -1)
+
+
+@mistake(
+    "goes on at exactly p",
+    "Where the sum was exactly p, one token more was kept; the set had p already.",
+    "Four equal tokens and p = 0.5: how many are needed?",
+    lambda logits, p: _keep(logits, p, rule=_beyond),
+)
+def _more_than(logits: Tensor, p: float) -> Tensor:
+    return _keep(logits, p, rule=lambda upto, each, p: upto - each <= p)
+
+
+def _beyond(upto: Tensor, each: Tensor, p: float) -> Tensor:
+    return torch.cat([each[..., :1] >= 0, upto[..., :-1] <= p], -1)
+
+
+@mistake(
+    "keeps all ties",
+    "All tokens as likely as the last one needed were kept; the set is larger than it "
+    "has to be.",
+    "Seven equal tokens and p = 0.6: how many does the smallest set have?",
+    lambda logits, p: logits.masked_fill(
+        logits.softmax(-1) < _last_kept(logits.softmax(-1), logits, p), NEVER
+    ),
+)
+def _ties(logits: Tensor, p: float) -> Tensor:
+    return logits.masked_fill(logits < _last_kept(logits, logits, p), NEVER)
+
+
+def _last_kept(values: Tensor, logits: Tensor, p: float) -> Tensor:
+    """The value of the unlikeliest token that is needed, (B, 1)."""
+    blocked = _keep(logits, p) == NEVER
+    return values.masked_fill(blocked, torch.inf).amin(-1, keepdim=True)
 
 
 @mistake(
@@ -171,6 +205,15 @@ def _filled(logits: Tensor, p: float) -> Tensor:
 
 
 @mistake(
+    "a low number for blocked",
+    "Blocked tokens got a very low score, but not minus infinity.",
+    "What does the docstring promise for the blocked places?",
+)
+def _finite(logits: Tensor, p: float) -> Tensor:
+    return _keep(logits, p, filler=-1e9)
+
+
+@mistake(
     "the first row's choice for all",
     "The places that the first row keeps were kept in every row.",
     "Does each row have its own order and its own mask?",
@@ -209,11 +252,14 @@ EXERCISES = (
         core=True,
         answers=(Answer("top_p_filter", reference, {"logits": "batch, token"}),),
         cases=_cases,
-        proves="the smallest set that reaches p, in the old order, p = 0 and 1, ties",
+        proves="the smallest set that reaches p, in the old order, p = 0 and 1, ties, "
+        "minus infinity",
         misconceptions=(
             _crossing,
             _nothing,
             _one_more,
+            _more_than,
+            _ties,
             _ascending,
             _unsorted,
             _sorted,
@@ -221,6 +267,7 @@ EXERCISES = (
             _raw,
             _zero,
             _filled,
+            _finite,
             _first,
             _softmax,
             _tail,

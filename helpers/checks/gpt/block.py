@@ -163,6 +163,12 @@ def _side_by_side(self: Any, x: Tensor) -> Tensor:
     return first + self.add(x, self.think, self.norm2) - x
 
 
+def _back_to_the_start(self: Any, x: Tensor) -> Tensor:
+    """The second sublayer adds to what came into the block."""
+    first = self.add(x, self.recall, self.norm1)
+    return x + self.drop(self.think(self.normalise(self.norm2, first)))
+
+
 def _asks_alone(self: Any, x: Tensor) -> Tensor:
     y, mask = self.norm1(x), self.mask(x.shape[1])
     x = x + self.drop(attend(self.attention, y, x, x, mask))
@@ -267,6 +273,13 @@ MISTAKES = (
         (_wrong(add=_normed_residual),),
     ),
     Misconception(
+        "second residual from the start",
+        "The second sublayer's work was added to what came into the block: what the "
+        "attention found is lost on the way past.",
+        "Which vectors are there when the second sublayer begins?",
+        (_wrong(forward=_back_to_the_start),),
+    ),
+    Misconception(
         "side by side",
         "The feed-forward read what came into the block, not what the attention left.",
         "Which vectors go into the second sublayer?",
@@ -351,6 +364,12 @@ EXERCISES = (
                 "still there.",
                 "How many sublayers are left, and how many norms?",
                 (("cross_attention",),),
+            ),
+            Misconception(
+                "the other order",
+                "Both names are right, and in the wrong order.",
+                "In which order does the cell above print them?",
+                (("norm2", "cross_attention"),),
             ),
             Misconception(
                 "the wrong attention",

@@ -404,8 +404,15 @@ READING = (
         (
             _reading(start=lambda past: past[0][0].shape[1]),
             _reading(start=lambda past: past[0][0].shape[3]),
-            _reading(start=lambda past: len(past)),
         ),
+        of=1,
+    ),
+    Misconception(
+        "layers counted",
+        "The number of layers was taken for the number of tokens: the past is a list "
+        "with one pair for each layer.",
+        "What is in that pair, and which axis of it is the length?",
+        (_reading(start=lambda past: len(past)),),
         of=1,
     ),
     Misconception(

@@ -232,9 +232,13 @@ MISTAKES = (
     ),
     Misconception(
         "norms left out",
-        "The norms of the blocks still have their fresh numbers.",
+        "In the blocks, norms still have their fresh numbers.",
         "How many layers of a block hold numbers?",
-        (_with(without=("norm1", "norm2")),),
+        (
+            _with(without=("norm1", "norm2")),
+            _with(without=("norm2",)),
+            _with(without=("norm1",)),
+        ),
     ),
     Misconception(
         "last norm left out",

@@ -76,6 +76,12 @@ def _probability(logits: Tensor, ids: Tensor) -> Tensor:
 
 MISTAKES = (
     Misconception(
+        "a bare number",
+        "The loss came back as a Python number: no gradient leads back from it.",
+        "What gets lost with `.item()`, and who calls `.backward()`?",
+        (lambda logits, ids: _loss(logits, ids).item(),),
+    ),
+    Misconception(
         "not shifted",
         "Each place was asked for the token it has just read.",
         "Row t of the logits comes after token t. Which token should it foresee?",

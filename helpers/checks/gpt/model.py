@@ -98,11 +98,13 @@ def _fill(value: Tensor, name: str, middle: float) -> None:
 
 
 def _look(call: Any, ids: Tensor) -> Look:
+    if not isinstance(call.layers, nn.ModuleList):
+        return Look({"layers": f"of type {type(call.layers).__name__}"})
     _prepare(call)
-    layers = call.layers if isinstance(call.layers, nn.ModuleList) else ()
     return Look(
         {
-            "different layers": len({id(layer) for layer in layers}),
+            "layers": "of type ModuleList",
+            "different layers": len({id(layer) for layer in call.layers}),
             "parameters": sum(value.numel() for value in call.parameters()),
             "logits": call(ids),
         }
@@ -189,6 +191,11 @@ def _counting(start: int) -> Callable:
     return embed
 
 
+def _out_of_the_table(self: Any, ids: Tensor) -> Tensor:
+    places = torch.arange(1, ids.shape[1] + 1)
+    return self.embedding(ids) + self.positions(places)
+
+
 def _times_root(self: Any, ids: Tensor) -> Tensor:
     places = torch.arange(ids.shape[1])
     return self.embedding(ids) * self.config.d_model**0.5 + self.positions(places)
@@ -225,7 +232,7 @@ MISTAKES = (
         "positions from 1",
         "The first token got the second position.",
         "Where does `torch.arange` begin, and where do yours?",
-        (_wrong(embed=_counting(1)),),
+        (_wrong(embed=_counting(1)), _wrong(embed=_out_of_the_table)),
     ),
     Misconception(
         "one position for all",
@@ -277,9 +284,7 @@ MISTAKES = (
         "Which container tells the module that it has sub-modules?",
         (
             _wrong(
-                stack=lambda self: [
-                    self.layer().double() for _ in range(self.config.num_layers)
-                ]
+                stack=lambda self: [self.layer() for _ in range(self.config.num_layers)]
             ),
         ),
     ),

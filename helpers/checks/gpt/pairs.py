@@ -69,6 +69,7 @@ def _cases(seed: int) -> list[Case]:
             "apart is not a pair", 0, {(a, c, b): many, (a, d, b): 3, (e, f): many + 1}
         ),
         _case("twice in one word", 0, {(a, b, c, a, b): 3, (d, e): 4, (d, e, f): 1}),
+        _case("other symbols that spell the pair", 1, (a, b + c, d), (a + b, c)),
         _case("once", 1, (a, b, c, d), (b, c)),
         _case("nowhere", 1, (a, c, b), (a, b)),
         _case("three times", 1, (a, b, c, a, b, a, b), (a, b)),
@@ -233,6 +234,11 @@ def _in_text(word: Word, pair: Pair) -> Word:
     return tuple(" ".join(word).replace(" ".join(pair), "".join(pair)).split(" "))
 
 
+def _by_spelling(word: Word, pair: Pair) -> Word:
+    """Two symbols are merged if their letters are those of the pair."""
+    return _merged(word, pair, same=lambda found, pair: "".join(found) == "".join(pair))
+
+
 def _overlapping(word: Word, pair: Pair) -> Word:
     """Every place that begins a pair gives a merged symbol."""
     result = []
@@ -291,6 +297,14 @@ MERGING = (
         "text *a b*, but not the symbols *a* and *b*.",
         "Compare whole symbols, not the letters of a text.",
         (_in_text,),
+        of=1,
+    ),
+    Misconception(
+        "spelling compared",
+        "Two other symbols were merged because together they spell the pair: *a* and "
+        "*bc* are not the pair *ab* and *c*.",
+        "Compare symbol with symbol, before anything is joined.",
+        (_by_spelling,),
         of=1,
     ),
     Misconception(

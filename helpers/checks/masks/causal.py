@@ -10,6 +10,7 @@ from helpers.checks.exercise import Answer, Case, Exercise, Misconception
 from helpers.models.masks import look_ahead_mask
 
 IDS = 11  # the patients know ids from 0 to 10
+MOST = 16  # and texts of at most so many tokens, as the docstring says
 LENGTH, PLACES = 10, range(1, 10)
 
 
@@ -19,28 +20,42 @@ class Patient(nn.Module):
     Args:
         seen: T -> (T, T), True = may attend
         rounding: also multiply by 1 + 1.2e-7 or 1, as another order of sums would
+        faint: bring the leak down to less than so much
     """
 
     def __init__(
-        self, seen: Callable[[int], Tensor] = look_ahead_mask, rounding: bool = False
+        self,
+        seen: Callable[[int], Tensor] = look_ahead_mask,
+        rounding: bool = False,
+        faint: float | None = None,
     ) -> None:
         """Draw fixed weights."""
         super().__init__()
         draw = torch.Generator().manual_seed(5)
-        self.seen, self.rounding = seen, rounding
+        self.seen, self.rounding, self.faint = seen, rounding, faint
         self.register_buffer("table", torch.randn(IDS, 8, generator=draw))
         self.register_buffer("last", torch.randn(8, IDS, generator=draw))
 
     def forward(self, ids: Tensor) -> Tensor:
         """(B, T) -> (B, T, V)."""
-        x = self.table[ids]  # (B, T, 8)
-        scores = x @ x.mT / 8**0.5  # (B, T, T)
-        scores = scores.masked_fill(~self.seen(ids.shape[1]), float("-inf"))
-        logits = (x + scores.softmax(-1) @ x).tanh() @ self.last
+        length = ids.shape[1]
+        if length > MOST:
+            raise ValueError(f"{length=}: this model reads at most {MOST} tokens")
+        logits = self.compute(ids, self.seen(length))
+        if self.faint is not None:
+            honest = self.compute(ids, look_ahead_mask(length))
+            logits = honest + self.faint * (logits - honest).tanh()
         if self.rounding:
             odd = ids.sum(-1, keepdim=True)[..., None] % 2
             logits = logits * (1 + odd * torch.finfo(logits.dtype).eps)
         return logits
+
+    def compute(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Attention and a last layer."""
+        x = self.table[ids]  # (B, T, 8)
+        scores = x @ x.mT / 8**0.5  # (B, T, T)
+        scores = scores.masked_fill(~mask, float("-inf"))
+        return (x + scores.softmax(-1) @ x).tanh() @ self.last
 
 
 def _everything(length: int) -> Tensor:
@@ -65,6 +80,16 @@ def _at_the_end(length: int) -> Tensor:
     return mask
 
 
+def _two_ahead(length: int) -> Tensor:
+    return look_ahead_mask(length) | _everything(length).triu(2).tril(2)
+
+
+def _late(length: int) -> Tensor:
+    mask = look_ahead_mask(length)
+    mask[5:6, 6:7] = True
+    return mask
+
+
 PATIENTS = {
     "a right model": Patient(),
     "a right model whose sums are rounded differently": Patient(rounding=True),
@@ -73,6 +98,9 @@ PATIENTS = {
     "a model whose future is open by one": Patient(lambda n: _everything(n).tril(1)),
     "a model that leaks at one place: token 2 sees token 3": Patient(_one_place),
     "a model in which only the last token but one sees the last": Patient(_at_the_end),
+    "a model whose tokens see the next but one, and not the next": Patient(_two_ahead),
+    "a model that leaks at one place: token 5 sees token 6": Patient(_late),
+    "a model that leaks less than 0.03": Patient(_everything, faint=0.03),
 }
 
 
@@ -90,15 +118,18 @@ def _probe(
     places: range | tuple = PLACES,
     rows: Callable[[int], slice] = slice,
     same: Callable[[Tensor], bool] = _largest,
+    length: int = LENGTH,
+    copy: Callable[[Tensor], Tensor] = torch.clone,
+    read: Callable[[Tensor], Tensor] = torch.clone,
 ) -> bool:
     """Change one token after the other; `rows` of it must stay the same."""
     draw = torch.Generator().manual_seed(3)
-    ids = torch.randint(0, IDS, (2, LENGTH), generator=draw)
-    before = model(ids)
+    ids = torch.randint(0, IDS, (2, length), generator=draw)
+    before = read(model(ids))
     for place in places:
-        other = ids.clone()
+        other = copy(ids)
         other[:, place] = (other[:, place] + 3) % IDS
-        if not same((model(other) - before)[:, rows(place)]):
+        if not same((read(model(other)) - before)[:, rows(place)]):
             return False
     return True
 
@@ -116,11 +147,12 @@ MISTAKES = (
         ),
     ),
     Misconception(
-        "the token itself compared",
-        "The test says leak to all of them: it also compares rows that know the "
-        "exchanged token by right.",
-        "Token t was exchanged. May row t change?",
+        "leak to all of them",
+        "The test says leak to all of them, the right models included.",
+        "Token t was exchanged. May row t change? And are all other tokens still what "
+        "they were: is it a copy that you change?",
         (
+            partial(_probe, copy=lambda ids: ids),
             partial(_probe, rows=lambda place: slice(None)),
             partial(_probe, rows=lambda place: slice(place + 1)),
             lambda model: False,
@@ -145,9 +177,34 @@ MISTAKES = (
     ),
     Misconception(
         "one row too few",
-        "The row right before the exchanged token is left out, where most leaks are.",
+        "A leak from a token into the row right before it goes unseen.",
         "Token t was exchanged. Which is the last row that must not know it?",
         (partial(_probe, rows=lambda place: slice(max(place - 1, 0))),),
+    ),
+    Misconception(
+        "only the row before",
+        "A leak from a token into the row two places before it goes unseen.",
+        "Token t was exchanged. Which rows must not know it: only the nearest?",
+        (partial(_probe, rows=lambda place: slice(place - 1, place)),),
+    ),
+    Misconception(
+        "the end of the text never looked at",
+        "A leak from token 6 into row 5 goes unseen.",
+        "How long is the text that you try, and which of its tokens do you exchange?",
+        (
+            partial(_probe, places=(1, 2, 3), length=4),
+            partial(_probe, places=range(1, 5), length=5),
+            partial(_probe, places=range(1, 6), length=6),
+        ),
+    ),
+    Misconception(
+        "too coarse",
+        "The comparison is too coarse: a leak of a few hundredths goes unseen.",
+        "How much may a row change by rounding alone? What are the numbers compared?",
+        (
+            partial(_probe, same=lambda difference: difference.abs().max() < 0.1),
+            partial(_probe, read=lambda logits: logits.argmax(-1)),
+        ),
     ),
     Misconception(
         "the rows after it compared",
@@ -187,7 +244,7 @@ EXERCISES = (
         points=3,
         answers=(Answer("is_causal", is_causal, {"verdict": ""}),),
         cases=_patients,
-        proves="two right models pass your test, five that leak do not",
+        proves="two right models pass your test, eight that leak do not",
         misconceptions=MISTAKES,
     ),
 )

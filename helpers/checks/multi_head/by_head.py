@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.attention.shared import ROWS, normal
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.checks.multi_head.module import PARTS, RETURNS
+from helpers.checks.attention.shared import normal
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.checks.multi_head.module import PARTS, RETURNS, ROWS_IF_ANY
 from helpers.models.attention import attention
 from helpers.models.multi_head import merge_heads, split_heads
 
@@ -79,7 +79,20 @@ def _cases(seed: int) -> list[Case]:
         case("two heads wider than the model", (6, 2, 7), length=3),
         case("one head", (6, 1, 4)),
         case("the gradient", (10, 3, 4), gradient=True),
+        Case("the layers as they are made", init=(10, 3, 4), look=_biases),
     ]
+
+
+def _biases(module: nn.Module) -> Look:
+    """Which lists of a fresh module have a bias everywhere: `module`'s may be lent."""
+    fresh = type(module)(10, 3, 4)
+    with_bias = []
+    for part in PARTS[:3]:
+        child = getattr(fresh, part, None)
+        layers = child if isinstance(child, nn.ModuleList | list | tuple) else [child]
+        if all(getattr(layer, "bias", None) is not None for layer in layers):
+            with_bias.append(part)
+    return Look({"with a bias": ", ".join(with_bias) or "none of them"})
 
 
 def _with(**steps: Callable) -> type:
@@ -126,7 +139,25 @@ def _one_layer(self: HeadByHead, d_model: int, num_heads: int, d_head: int) -> N
     self.W_o = nn.Linear(num_heads * d_head, d_model)
 
 
+def _without_bias(self: HeadByHead, d_model: int, num_heads: int, d_head: int) -> None:
+    HeadByHead.layers(self, d_model, num_heads, d_head)
+    for part in PARTS[:3]:
+        heads = [nn.Linear(d_model, d_head, bias=False) for _ in range(num_heads)]
+        setattr(self, part, nn.ModuleList(heads))
+
+
+def _no_bias_at_all(self: HeadByHead, *sizes: int) -> None:
+    _without_bias(self, *sizes)
+    self.W_o = nn.Linear(sizes[1] * sizes[2], sizes[0], bias=False)
+
+
 MISTAKES = (
+    Misconception(
+        "projections without a bias",
+        "The results are right for these layers, but they were made without a bias.",
+        "The exercise asks for nn.Linear(d_model, d_head) as it comes.",
+        (_with(layers=_without_bias), _with(layers=_no_bias_at_all)),
+    ),
     Misconception(
         "output projection that keeps the width",
         "W_o maps heads x d_head to heads x d_head; the output should be d_model wide.",
@@ -211,7 +242,7 @@ EXERCISES = (
         answers=(Answer("HeadByHead", HeadByHead, RETURNS, parts=PARTS),),
         cases=_cases,
         proves="heads narrower and wider than their share, output width, gradients",
-        properties=(ROWS,),
+        properties=(ROWS_IF_ANY,),
         misconceptions=MISTAKES,
     ),
 )

@@ -96,8 +96,12 @@ def _running_mean(x: Tensor) -> Tensor:
 
 
 def _handed_on(x: Tensor) -> Tensor:
-    """Every token gets another one's result, in a fixed order."""
-    return _right(x)[torch.tensor([2, 0, 4, 1, 3])]
+    """The right results, sorted: no order of the tokens that go in is seen outside.
+
+    A fixed order in its place would commute with some of the orders that a test uses.
+    """
+    by = x.float() @ _drawn(WIDTH, seed=7)
+    return _right(x)[by.argsort()]
 
 
 LAYERS = {
@@ -140,6 +144,12 @@ def _probe(
     return bool(same(layer(shuffle(x, order)), restore(layer(x), order)))
 
 
+def _shuffled_twice(layer: Callable) -> bool:
+    x = torch.randn(TOKENS, WIDTH, generator=torch.Generator().manual_seed(4))
+    order = torch.tensor([4, 2, 0, 3, 1])
+    return torch.allclose(layer(x[order])[order], layer(x), atol=1e-4)
+
+
 def _features(x: Tensor, order: Tensor) -> Tensor:
     return x[:, torch.tensor([7, 2, 5, 0, 1, 4, 6, 3])]
 
@@ -151,6 +161,13 @@ PROBE_MISTAKES = (
         "layer must differ there.",
         "If you shuffle what goes in, where do you find token 0's result?",
         (partial(_probe, restore=lambda x, order: x),),
+    ),
+    Misconception(
+        "shuffled back by the same order",
+        "The output was shuffled by the order that shuffled the input; that does not "
+        "bring the tokens back.",
+        "Which order undoes [1, 2, 0]? Or shuffle the other output instead.",
+        (_shuffled_twice,),
     ),
     Misconception(
         "features shuffled",
@@ -174,10 +191,10 @@ PROBE_MISTAKES = (
         ),
     ),
     Misconception(
-        "sums compared",
-        "The outputs were added up before they were compared, so it does not matter "
-        "which token got which.",
-        "Compare token by token.",
+        "tokens not told apart",
+        "Your test says True to a layer whose results are right, but stand at the "
+        "wrong tokens.",
+        "Is each token compared with its own result, alone, and closely enough?",
         (
             partial(
                 _probe,

@@ -30,8 +30,14 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, d_model: int, num_heads: int) -> None:
         """Create the four projections."""
         super().__init__()
+        self.refuse(d_model, num_heads)
         self.num_heads = num_heads
         self.layers(d_model)
+
+    def refuse(self, d_model: int, num_heads: int) -> None:
+        """A width that can't be shared."""
+        if d_model % num_heads:
+            raise ValueError(f"{d_model=} is not a multiple of {num_heads=}")
 
     def layers(self, d_model: int) -> None:
         """The four projections."""
@@ -112,7 +118,17 @@ def _cases(seed: int) -> list[Case]:
         case("one head", init=(6, 1), mask=(2, 1, 5, 7)),
         case("the gradient", mask=(2, 1, 1, 7), gradient=True),
         Case("the layers as they are made", init=(12, 3), look=_biases),
+        Case("a width of 10 for 3 heads", init=(12, 3), look=_refused),
     ]
+
+
+def _refused(module: nn.Module) -> Look:
+    """What the class says to a width that its heads can't share."""
+    try:
+        type(module)(10, 3)
+    except Exception as error:
+        return Look({"the error": type(error).__name__})
+    return Look({"the error": "none"})
 
 
 def _biases(module: nn.Module) -> Look:
@@ -128,6 +144,9 @@ def _biases(module: nn.Module) -> Look:
 
 def _rows(case: Case, outputs: Mapping[str, Any]) -> str | None:
     return ROWS.broken(case, outputs) if "weights" in outputs else None
+
+
+ROWS_IF_ANY = Property(ROWS.name, _rows)  # some cases look at the layers alone
 
 
 def _blocked(case: Case, outputs: Mapping[str, Any]) -> str | None:
@@ -343,6 +362,13 @@ MISTAKES = (
         (_with(layers=_without_bias),),
     ),
     Misconception(
+        "bad width accepted",
+        "The results are right, but a width of 10 for 3 heads was accepted, and the "
+        "stub promises a ValueError.",
+        "Compare the first lines of your `__init__` with the stub's.",
+        (_with(refuse=lambda self, d_model, num_heads: None),),
+    ),
+    Misconception(
         "mask ignored",
         "The mask changed nothing: blocked keys get weight.",
         "Does `forward` ever use `mask`?",
@@ -429,7 +455,7 @@ EXERCISES = (
         cases=_cases,
         proves="four projections, heads, scale, masks of four shapes, gradients",
         properties=(
-            Property(ROWS.name, _rows),
+            ROWS_IF_ANY,
             Property("Do blocked keys get no weight", _blocked),
         ),
         misconceptions=MISTAKES,

@@ -38,10 +38,12 @@ def _cases(seed: int) -> list[Case]:
         split("as many tokens as heads", 2, 3, 12, heads=3),
         split("four heads, float32", 3, 7, 20, heads=4, dtype=torch.float32),
         split("one head", 2, 5, 6, heads=1),
+        split("a batch of one", 1, 5, 12, heads=3),
         merge("three heads", 2, 3, 5, 4, gradient=True),
         merge("as many tokens as heads", 2, 3, 3, 4),
         merge("four heads, float32", 3, 4, 7, 5, dtype=torch.float32),
         merge("one head", 2, 1, 5, 6),
+        merge("a batch of one", 1, 3, 5, 4),
     ]
 
 
@@ -179,6 +181,16 @@ def _apart(x: Tensor) -> Tensor:
 
 
 @mistake(
+    "axis of one lost",
+    "The numbers are right, but with a batch of one sentence the batch axis is gone.",
+    "Which call drops every axis of length 1, wherever it stands?",
+    of=1,
+)
+def _squeezed(x: Tensor) -> Tensor:
+    return merge_heads(x).squeeze()
+
+
+@mistake(
     "view on turned axes",
     "`view` needs the numbers to lie in memory in the order of the axes, and after a "
     "transpose they don't.",
@@ -221,6 +233,7 @@ EXERCISES = (
             _interleaved,
             _lined_up,
             _apart,
+            _squeezed,
             _not_contiguous,
         ),
     ),

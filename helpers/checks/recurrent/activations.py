@@ -1,18 +1,32 @@
 """7.1: three activation functions and how steep they are."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.checks.recurrent.shared import DOUBLE
 
 Slopes = tuple[Tensor, Tensor, Tensor]
+NAMES = ("sigmoid's slope", "tanh's slope", "ReLU's slope")
 
 
 def slopes(x: Tensor) -> Slopes:
     """The course's own answer to 7.1."""
     s = x.sigmoid()
     return s * (1 - s), 1 - x.tanh() ** 2, (x > 0).to(x)
+
+
+def _at_zero(call: Callable, x: Tensor) -> Look:
+    """Where the ReLU has its corner, any slope from 0 to 1 is right, and NaN is not."""
+    found = call(x.clone())
+    if not isinstance(found, tuple | list) or len(found) != len(NAMES):
+        return Look({"result": found})
+    *smooth, bent = found
+    if isinstance(bent, Tensor) and bent.shape == x.shape:
+        bent = torch.where((x == 0) & (bent >= 0) & (bent <= 1), bent * 0, bent)
+    return Look(dict(zip(NAMES, (*smooth, bent), strict=True)))
 
 
 def _cases(seed: int) -> list[Case]:
@@ -26,10 +40,12 @@ def _cases(seed: int) -> list[Case]:
         return Case(name, (x * sign.view(size),), inputs=("x",))
 
     extreme = torch.tensor([-800.0, -30.0, 0.3, 30.0, 800.0], dtype=DOUBLE)
+    corner = torch.tensor([-1.5, 0.0, 0.7], dtype=DOUBLE)
     return [
         case("seven numbers", 7),
         case("a matrix, float32", 3, 5, dtype=torch.float32),
         Case("numbers as large as 800", (extreme,), inputs=("x",)),
+        Case("0 among others", (corner,), inputs=("x",), look=_at_zero),
     ]
 
 
@@ -110,6 +126,17 @@ def _overflow(x: Tensor) -> Slopes:
     return e / (1 + e) ** 2, *slopes(x)[1:]
 
 
+@mistake(
+    "0 divided by 0",
+    "At x = 0 the slope of the ReLU is NaN: 0 was divided by 0.",
+    "Is x above 0, or is it not? That question needs no division.",
+    lambda x: (*slopes(x)[:2], (x + x.abs()) / (2 * x)),
+    lambda x: (*slopes(x)[:2], (1 + x / x.abs()) / 2),
+)
+def _divided(x: Tensor) -> Slopes:
+    return *slopes(x)[:2], x.relu() / x
+
+
 EXERCISES = (
     Exercise(
         "7.1",
@@ -122,11 +149,11 @@ EXERCISES = (
             Answer(
                 "slopes",
                 slopes,
-                {"sigmoid's slope": "", "tanh's slope": "", "ReLU's slope": ""},
+                dict.fromkeys(NAMES, ""),
             ),
         ),
         cases=_cases,
-        proves="three derivatives, two shapes, and no overflow at 800",
+        proves="three derivatives, two shapes, no overflow at 800, no NaN at 0",
         misconceptions=(
             _values,
             _fed_with_x,
@@ -136,6 +163,7 @@ EXERCISES = (
             _relu_itself,
             _sign,
             _overflow,
+            _divided,
         ),
     ),
 )

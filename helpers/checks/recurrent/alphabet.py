@@ -28,11 +28,12 @@ def _cases(seed: int) -> list[Case]:
         return characters[-1] + characters[0] + decode(chosen, characters)
 
     cases = []
-    for name, characters in (
-        ("26 characters", CHARACTERS),
-        ("a vocabulary in an order of its own", "zebra !stop"),
+    own, capitals = "zebra !stop", "\n ABHabehnst"
+    for name, characters, text in (
+        ("a vocabulary of 25 characters", CHARACTERS, line(17, CHARACTERS)),
+        ("a vocabulary in an order of its own", own, line(17, own)),
+        ("capitals, and blanks at both ends", capitals, " A Hen\nHas the Bean \n"),
     ):
-        text = line(17, characters)
         cases += [
             Case(name, (text, characters), inputs=("text", "characters")),
             Case(
@@ -84,6 +85,30 @@ def _floats(text: str, characters: str) -> Tensor:
 
 
 @mistake(
+    "capitals lost",
+    "Capitals got the ids of small letters.",
+    "A and a are two characters of the vocabulary. Does your code change the text?",
+)
+def _small(text: str, characters: str) -> Tensor:
+    return encode("".join(_lowered(one, characters) for one in text), characters)
+
+
+def _lowered(one: str, characters: str) -> str:
+    return one.lower() if one.lower() in characters else one
+
+
+@mistake(
+    "ends cut off",
+    "Blanks and line ends at the ends of the text got no id.",
+    "A blank is a character like any other: one id for each of them.",
+    lambda text, characters: encode(text.rstrip(), characters),
+    lambda text, characters: encode(text.lstrip(), characters),
+)
+def _trimmed(text: str, characters: str) -> Tensor:
+    return encode(text.strip(), characters)
+
+
+@mistake(
     "a list in place of a text",
     "The characters come back one by one, in a list.",
     "Strings have a method that glues a list together.",
@@ -124,6 +149,28 @@ def _before(ids: Tensor, characters: str) -> str:
     return decode(ids - 1, characters)
 
 
+@mistake(
+    "capitals written small",
+    "Capitals come back as small letters.",
+    "The text should come back as it was. What is done to it at the end?",
+    of=1,
+)
+def _written_small(ids: Tensor, characters: str) -> str:
+    return decode(ids, characters).lower()
+
+
+@mistake(
+    "ends of the text lost",
+    "The text came back without the blanks or line ends at its ends.",
+    "A blank is a character like any other. What is done to the text at the end?",
+    lambda ids, characters: decode(ids, characters).rstrip(),
+    lambda ids, characters: decode(ids, characters).lstrip(),
+    of=1,
+)
+def _stripped(ids: Tensor, characters: str) -> str:
+    return decode(ids, characters).strip()
+
+
 EXERCISES = (
     Exercise(
         "7.2",
@@ -137,16 +184,21 @@ EXERCISES = (
             Answer("decode", decode, {"text": ""}),
         ),
         cases=_cases,
-        proves="ids are places in the vocabulary, whole numbers; decoding undoes it",
+        proves="ids are places in the vocabulary, int64; decoding undoes it, also for "
+        "capitals and for blanks at the ends",
         misconceptions=(
             _from_one,
             _code_points,
             _own_vocabulary,
             _floats,
+            _small,
+            _trimmed,
             _list,
             _blanks,
             _chr,
             _before,
+            _written_small,
+            _stripped,
         ),
     ),
 )

@@ -1,11 +1,12 @@
 """7.7: temperature and top-k turn logits into chances."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.checks.exercise import Answer, Case, Exercise, Misconception, mistake
 from helpers.checks.recurrent.shared import DOUBLE, normal
 
 
@@ -25,12 +26,19 @@ def _kept(logits: Tensor, top_k: int) -> Tensor:
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
-    def case(name: str, batch: int, words: int, *more: Any, dtype: Any = DOUBLE):
+    def case(
+        name: str,
+        batch: int,
+        words: int,
+        *more: Any,
+        dtype: Any = DOUBLE,
+        around: float = 0.0,
+    ) -> Case:
         """No two logits of a row are close: k has a clear meaning."""
         rows = [torch.randperm(words, generator=draw) for _ in range(batch)]
         spread = torch.rand((batch, words), generator=draw, dtype=dtype)
         logits = 0.4 * torch.stack(rows).to(dtype) - 0.8 + 0.2 * spread
-        logits += normal(draw, batch, 1, dtype=dtype)
+        logits += around + normal(draw, batch, 1, dtype=dtype)
         names = ("logits", "temperature", "top_k")
         return Case(name, (logits, *more), inputs=names)
 
@@ -41,6 +49,7 @@ def _cases(seed: int) -> list[Case]:
         case("k = 1", 2, 5, 0.8, 1),
         case("k = all of them, float32", 2, 6, 1.3, 6, dtype=torch.float32),
         case("one row, the best 2", 1, 4, 0.6, 2),
+        case("all logits near -200, the best 2", 3, 6, 0.9, 2, around=-200.0),
     ]
 
 
@@ -145,6 +154,27 @@ def _zeroed(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tens
     return torch.softmax(kept / temperature, -1)
 
 
+def _filled(number: float) -> Callable:
+    """Block with this number."""
+
+    def wrong(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+        kept = logits if top_k is None else _kept(logits, top_k)
+        kept = kept.masked_fill(kept.isinf(), number)
+        return torch.softmax(kept / temperature, -1)
+
+    return wrong
+
+
+LOW = Misconception(
+    "blocked with a number",
+    "The others got a low logit, but not the lowest: it can lie above those that are "
+    "kept.",
+    "The softmax does not care where the logits lie, they may all be near -200. Which "
+    "number is below every logit?",
+    (_filled(-30.0), _filled(-50.0), _filled(-100.0), _filled(-10.0)),
+)
+
+
 @mistake(
     "not shared out again",
     "The others' chances were set to 0 after the softmax: what is left does not add "
@@ -159,8 +189,19 @@ def _not_shared(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> 
 
 @mistake(
     "one threshold for all rows",
-    "All rows were cut at the same logit, that of the first row.",
+    "All rows were cut at one and the same logit.",
     "The k best of each row are asked for. Which shape has your threshold?",
+    lambda logits, temperature=1.0, top_k=None: torch.softmax(
+        (
+            logits
+            if top_k is None
+            else logits.masked_fill(
+                logits < logits.topk(top_k, -1).values.min(), float("-inf")
+            )
+        )
+        / temperature,
+        -1,
+    ),
     lambda logits, temperature=1.0, top_k=None: torch.softmax(
         (
             logits
@@ -200,8 +241,8 @@ EXERCISES = (
         points=2,
         answers=(Answer("chances", chances, {"chances": "batch, vocabulary"}),),
         cases=_cases,
-        proves="temperature, the k best of each row, k = 1 and k = all, every row adds "
-        "up to 1",
+        proves="temperature, the k best of each row, k = 1 and k = all, logits far "
+        "below 0, every row adds up to 1",
         misconceptions=(
             _multiplied,
             _ignored,
@@ -212,6 +253,7 @@ EXERCISES = (
             _all,
             _worst,
             _zeroed,
+            LOW,
             _not_shared,
             _same_for_all,
             _narrow,

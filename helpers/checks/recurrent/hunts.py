@@ -1,6 +1,8 @@
 """7.5: a state with too long a memory, dropout while sampling, a loss stuck at 3.14."""
 
+import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import torch
@@ -13,7 +15,6 @@ from helpers.checks.exercise import (
     Look,
     Misconception,
     mistake,
-    value_cases,
 )
 from helpers.checks.recurrent.shared import DOUBLE, normal
 
@@ -104,6 +105,15 @@ def _any_case(value: Any) -> Look:
     return Look({"value": value.strip().upper() if isinstance(value, str) else value})
 
 
+def _rounded(value: Any) -> Look:
+    """Three decimals are asked for; more of them do no harm."""
+    if isinstance(value, Tensor) and value.is_floating_point() and value.numel() == 1:
+        value = value.item()
+    if isinstance(value, Real) and not isinstance(value, int):
+        value = round(float(value), 3)
+    return Look({"value": value})
+
+
 EXERCISES = (
     Exercise(
         "7.5",
@@ -149,10 +159,18 @@ EXERCISES = (
         difficulty=3,
         minutes=6,
         points=2,
-        answers=(Answer("lowest_loss", torch.tensor(1 + 60 / torch.e).log().item()),),
-        cases=lambda seed: value_cases(within=1e-3),
+        answers=(Answer("lowest_loss", math.log(1 + 60 / math.e)),),
+        cases=lambda seed: [Case("your value", look=_rounded)],
         proves="the best that cross-entropy can do with probabilities for logits",
         misconceptions=(
+            Misconception(
+                "read off the curve",
+                "This is the 3.14 of the text, or pi, which begins with the same "
+                "digits.",
+                "Compute the loss of the best row of probabilities: from the third "
+                "decimal on it is another number.",
+                (3.14, math.pi),
+            ),
             Misconception(
                 "no floor",
                 "0 is the floor for logits, which may grow as they like.",
@@ -169,13 +187,13 @@ EXERCISES = (
                 "all logits 1",
                 "The sum was taken over 60 characters, the right one left out.",
                 "How many terms has the sum under the softmax?",
-                (torch.tensor(60 / torch.e).log().item(),),
+                (math.log(60 / math.e),),
             ),
             Misconception(
                 "in bits",
                 "The number is right in bits; `F.cross_entropy` counts in nats.",
                 "Which logarithm does the loss take?",
-                (torch.tensor(1 + 60 / torch.e).log2().item(),),
+                (math.log2(1 + 60 / math.e),),
             ),
         ),
     ),

@@ -1,12 +1,13 @@
 """7.4b: a recurrent network that reads characters and predicts the next ones."""
 
+from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
 from helpers.checks.recurrent.shared import normal
 
 
@@ -47,6 +48,16 @@ class RNN(nn.Module):
         return torch.stack(logits, 1), h
 
 
+def _biases(network: nn.Module, vocabulary: int, hidden: int) -> Look:
+    """Whether there are b and b_y, in a network that has not adopted any part."""
+    fresh = type(network)(vocabulary, hidden)
+    sizes = [tuple(weight.shape) for weight in fresh.parameters()]
+    there = {"b (hidden size)": (hidden,), "b_y (vocabulary)": (vocabulary,)}
+    return Look({
+        name: "there" if size in sizes else "missing" for name, size in there.items()
+    })  # fmt: skip
+
+
 def _cases(seed: int) -> list[Case]:
     """All in float32: the stub makes the one-hot rows with `.float()`."""
     draw = torch.Generator().manual_seed(seed)
@@ -72,6 +83,11 @@ def _cases(seed: int) -> list[Case]:
         case("as many rows as characters", 4, 4, (6, 5), state=True),
         case("one character", 2, 1, (4, 3), state=True),
         case("the gradient", 2, 6, (5, 4), state=True, gradient=True),
+        Case(
+            "the biases",
+            init=(6, 4),
+            look=partial(_biases, vocabulary=6, hidden=4),
+        ),
     ]
 
 
@@ -137,7 +153,38 @@ def _all_states(self: RNN, x: Tensor, h: Tensor) -> tuple:
     return torch.stack([self.W_y(h) for h in states], 1), torch.stack(states, 1)
 
 
+def _without(*parts: str) -> type:
+    """A network some of whose layers have no bias."""
+
+    def create(self: RNN, vocab_size: int, hidden_size: int) -> None:
+        RNN.__init__(self, vocab_size, hidden_size)
+        for part in parts:
+            rows, columns = getattr(self, part).weight.shape
+            setattr(self, part, nn.Linear(columns, rows, bias=False))
+
+    return _wrong(__init__=create)
+
+
 MISTAKES = (
+    Misconception(
+        "no b",
+        "The sum under the tanh has no bias: neither W_x nor W_h brings one.",
+        "Count the terms of the formula for h_t, and look up what `bias` says in each "
+        "`nn.Linear`.",
+        (_without("W_h"),),
+    ),
+    Misconception(
+        "no b_y",
+        "The logits have no bias of their own: W_y brings none.",
+        "Count the terms of the formula for the logits.",
+        (_without("W_y"),),
+    ),
+    Misconception(
+        "no bias anywhere",
+        "None of the three layers has a bias.",
+        "The formulas have two, b and b_y. Beside which matrices do they stand?",
+        (_without("W_h", "W_y"),),
+    ),
     Misconception(
         "a new zero state each step",
         "Every character begins with an empty memory: none knows of those before it.",
@@ -270,7 +317,7 @@ EXERCISES = (
         ),
         cases=_cases,
         proves="every place predicts, the state goes on, begins with zeros and comes "
-        "back, the gradient through all steps",
+        "back, b and b_y, the gradient through all steps",
         misconceptions=MISTAKES,
     ),
 )

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.functional import jacobian
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
 from helpers.checks.recurrent.shared import DOUBLE, normal
 
 
@@ -44,6 +44,14 @@ def _gated(W_x: Tensor, W_h: Tensor, x: Tensor, h: Tensor) -> Tensor:
     return z * h + (1 - z) * torch.tanh(W_h @ h)
 
 
+def _look(call: Callable, step: Callable, inputs: Tensor, h: Tensor) -> Look:
+    """The norms in float64: any dtype with a point will do."""
+    found = call(step, inputs, h)
+    if isinstance(found, Tensor) and found.is_floating_point():
+        found = found.double()
+    return Look({"norms": found})
+
+
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
@@ -54,7 +62,8 @@ def _cases(seed: int) -> list[Case]:
         inputs = normal(draw, length, size, dtype=dtype)
         h = normal(draw, hidden, scale=0.4, dtype=dtype)
         args = (partial(kind, W_x, W_h), inputs, h)
-        return Case(name, args, inputs=("step", "inputs", "h"))
+        names = ("step", "inputs", "h")
+        return Case(name, args, inputs=names, look=_look, tolerance=1e-5)
 
     return [
         case("an RNN, 6 steps", _simple, 6, 3, 5),
@@ -136,10 +145,12 @@ MISTAKES = (
     ),
     _wrong(
         "product in the wrong order",
-        "The matrices were multiplied in the other order.",
+        "The matrices were multiplied in the other order, or each of them was "
+        "transposed, which gives the same norms.",
         "h_0 is changed first by step 1. On which side of the vector does its matrix "
         "stand, and where does step 2's come?",
         {"product": lambda whole, new: whole @ new},
+        {"product": lambda whole, new: new.T @ whole},
     ),
     _wrong(
         "norms multiplied",
@@ -166,12 +177,32 @@ MISTAKES = (
         _of_inputs_all,
     ),
     _wrong(
-        "another norm",
-        "The largest stretching (the spectral norm) was taken, or a square.",
-        "The root of the sum of all squares is asked for.",
+        "the spectral norm",
+        "The largest stretching was taken, which is called the spectral norm.",
+        "All entries count: the root of the sum of all squares is asked for.",
         {"size": lambda whole: torch.linalg.matrix_norm(whole, 2)},
+        {"size": lambda whole: torch.linalg.svdvals(whole)[0]},
+    ),
+    _wrong(
+        "no root",
+        "The squares were added up, and no root was taken.",
+        "What does a norm do when the matrix is doubled?",
         {"size": lambda whole: whole.square().sum()},
+        {"size": lambda whole: (whole.T @ whole).trace()},
+    ),
+    _wrong(
+        "sizes added up",
+        "The sizes of the entries were added up, without squares.",
+        "The root of the sum of all squares is asked for.",
         {"size": lambda whole: whole.abs().sum()},
+        {"size": lambda whole: whole.norm(p=1)},
+    ),
+    _wrong(
+        "the mean of the squares",
+        "The squares were averaged before the root, not added up.",
+        "What does the identity of size N get: 1, or the root of N?",
+        {"size": lambda whole: whole.square().mean().sqrt()},
+        {"size": lambda whole: whole.norm() / len(whole)},
     ),
     _wrong(
         "one step behind",

@@ -9,9 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers import characters
+from helpers.checks import chance
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
 
-ROWS, LENGTH = 80, 4  # 320 draws
+ROWS, LENGTH = 20, 32  # 640 draws
 
 
 class Oracle(nn.Module):
@@ -87,9 +88,12 @@ def _look(
     top_k: int | None,
     make: Callable,
 ) -> Look:
+    """Let it write; the model counts what it reads. Twice the text is no offence."""
     model = make().train()
     found = call(model, ids, length, temperature, top_k)
-    return Look({"ids": found}, {"characters read": getattr(model, "read", 0)})
+    often = model.read > 2 * (ids.shape[1] + length)
+    again = "again and again" if often else "once"
+    return Look({"ids": found, "how often a character is read": again})
 
 
 def _counted(
@@ -99,16 +103,19 @@ def _counted(
 
     It has the chance 0.7. The verdict allows 5 sigma either way: a right answer misses
     it once in a million times. (The seed is set before each case, so it is always the
-    same draw anyway.) Never looking at the temperature is 10 sigma off, argmax 11.
+    same draw anyway.) Never looking at the temperature is 15 sigma off, argmax 17.
     """
     found = call(Coin(0.8473 * temperature), ids, length, temperature, top_k)
     if not isinstance(found, Tensor) or found.dim() != 2:
         return Look({"ids": found})
     drawn = found[:, -length:]
-    share = (drawn == 2).double().mean().item()
-    fits = abs(share - 0.7) < 5 * (0.7 * 0.3 / (ROWS * LENGTH)) ** 0.5
-    often = "always" if share == 1 else "too often" if share > 0.7 else "too seldom"
-    said = "in 0.7 of the draws" if fits else often
+    count, total = int((drawn == 2).sum()), drawn.numel()
+    if chance.near(count, total, 0.7):
+        said = "in 0.7 of the draws"
+    elif count == total:
+        said = "always"
+    else:
+        said = "too often" if count > 0.7 * total else "too seldom"
     return Look({"how often the likelier of two is drawn": said})
 
 
@@ -177,6 +184,13 @@ MISTAKES = (
         {"feed": lambda whole, new: whole},
     ),
     _wrong(
+        "all read again, no state",
+        "The whole text was read again for each new character, and the state never "
+        "went along: the longer the text, the slower.",
+        "What does the model return beside the logits, and who gets it next?",
+        {"feed": lambda whole, new: whole, "remember": lambda state: None},
+    ),
+    _wrong(
         "beginning not read",
         "Only the last character of the beginning was read.",
         "What does the first call of the model get?",
@@ -231,8 +245,8 @@ EXERCISES = (
         points=2,
         answers=(Answer("sample", sample, {"ids": "batch, length"}),),
         cases=_cases,
-        proves="the whole beginning read, the state carried, dropout off, temperature "
-        "and k used, drawn by chance",
+        proves="the whole beginning read, nothing again and again, the state carried, "
+        "dropout off, temperature and k used, drawn by chance",
         misconceptions=MISTAKES,
     ),
 )

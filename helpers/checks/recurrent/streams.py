@@ -22,7 +22,10 @@ def _look(call: Callable, ids: Tensor, batch_size: int, length: int) -> Look:
     if not _are_pairs(found):
         return Look({"result": found})
     judged: dict[str, Any] = {"number of batches": len(found)}
-    for number, (x, y) in enumerate(found[:6]):
+    due = _count(ids, batch_size, length)
+    for number in range(min(6, max(due, len(found)))):
+        none = ("no such batch", "no such batch")
+        x, y = found[number] if number < len(found) else none
         judged |= {f"x of batch {number}": x, f"y of batch {number}": y}
     return Look(judged)
 
@@ -182,6 +185,22 @@ def _skipping(ids: Tensor, batch_size: int, length: int) -> Batches:
 
 
 @mistake(
+    "pieces overlap",
+    "Each piece begins one character behind the one before, so that most characters "
+    "are read again.",
+    "Where does piece 1 begin, if piece 0 has T characters?",
+)
+def _overlapping(ids: Tensor, batch_size: int, length: int) -> Batches:
+    count = _count(ids, batch_size, length)
+    used = batch_size * length * count
+    x, y = (ids[n : used + n].view(batch_size, -1) for n in (0, 1))
+    return [
+        (x[:, place : place + length], y[:, place : place + length])
+        for place in range(count)
+    ]
+
+
+@mistake(
     "one batch lost",
     "The last batch is missing.",
     "What is a batch's last target made of, and is that character there?",
@@ -243,6 +262,7 @@ EXERCISES = (
             _dealt,
             _swapped,
             _skipping,
+            _overlapping,
             _short,
             _only_the_last,
             _stretched,

@@ -1,6 +1,7 @@
 """8.3: additive attention, and the axis that a softmax ran over."""
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -10,24 +11,30 @@ from helpers.checks.exercise import (
     Answer,
     Case,
     Exercise,
+    Look,
     Misconception,
     Property,
     value_cases,
 )
-from helpers.checks.seq2seq.shared import normal, real
+from helpers.checks.seq2seq.shared import kinds, normal, outputs, real, remember
 
 Both = tuple[Tensor, Tensor]
+PARTS = ("W_q", "W_k", "v")
 
 
 class AdditiveAttention(nn.Module):
     """The course's own answer to 8.3; misconceptions exchange one of its steps."""
 
+    biased: tuple[str, ...] = ()
+
     def __init__(self, d_model: int) -> None:
         """Create the three linear maps."""
         super().__init__()
-        self.W_q = nn.Linear(d_model, d_model, bias=False)
-        self.W_k = nn.Linear(d_model, d_model, bias=False)
-        self.v = nn.Linear(d_model, 1, bias=False)
+        biased = self.biased
+        self.W_q = nn.Linear(d_model, d_model, bias="W_q" in biased)
+        self.W_k = nn.Linear(d_model, d_model, bias="W_k" in biased)
+        self.v = nn.Linear(d_model, 1, bias="v" in biased)
+        remember(self, *PARTS)
 
     def forward(self, query: Tensor, memory: Tensor, mask: Tensor | None = None) -> Any:
         """(B, T, D), (B, S, D) -> output (B, T, D), weights (B, T, S)."""
@@ -55,6 +62,12 @@ class AdditiveAttention(nn.Module):
         return scores.masked_fill(~mask, float("-inf"))
 
 
+def _look(call: Any, *inputs: Any) -> Look:
+    """Both outputs, and whether a part has a bias."""
+    seen = outputs("output", "weights")(call, *inputs)
+    return Look({**kinds(call, *PARTS), **seen.judged})
+
+
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
@@ -72,7 +85,7 @@ def _cases(seed: int) -> list[Case]:
         )
         args += () if mask is None else (mask,)
         names = ("query", "memory", "mask")
-        return Case(name, args, inputs=names, init=(width,), **more)
+        return Case(name, args, inputs=names, init=(width,), look=_look, **more)
 
     table = torch.rand(2, 3, 5, generator=draw) < 0.6
     table[..., 1] = True
@@ -110,6 +123,22 @@ def _zeroed_after(self: Any, scores: Tensor, mask: Tensor | None) -> Tensor:
 
 def _dot(self: Any, query: Tensor, memory: Tensor) -> Tensor:
     return self.W_q(query) @ self.W_k(memory).mT
+
+
+def _scaled_dot(self: Any, query: Tensor, memory: Tensor) -> Tensor:
+    return _dot(self, query, memory) / query.shape[-1] ** 0.5
+
+
+def _plain_dot(self: Any, query: Tensor, memory: Tensor) -> Tensor:
+    return query @ memory.mT
+
+
+def _plain_scaled_dot(self: Any, query: Tensor, memory: Tensor) -> Tensor:
+    return query @ memory.mT / query.shape[-1] ** 0.5
+
+
+def _bilinear(self: Any, query: Tensor, memory: Tensor) -> Tensor:
+    return self.W_q(query) @ memory.mT
 
 
 def _query_only_inside(self: Any, query: Tensor, memory: Tensor) -> Tensor:
@@ -261,7 +290,23 @@ MISTAKES = (
         "dot product",
         "Queries and keys were compared by their dot product, as in lesson 02.",
         "Additive attention has a third part, v. What does it score?",
-        (_scoring(_dot),),
+        (
+            _scoring(_dot),
+            _scoring(_scaled_dot),
+            _scoring(_plain_dot),
+            _scoring(_plain_scaled_dot),
+            _scoring(_bilinear),
+        ),
+    ),
+    Misconception(
+        "a bias",
+        "At least one of W_q, W_k and v has a bias, which the formula has not.",
+        "Which argument of `nn.Linear` leaves it out?",
+        tuple(
+            _wrong(biased=some)
+            for count in (3, 1, 2)
+            for some in combinations(PARTS, count)
+        ),
     ),
     Misconception(
         "multiplied, not added",
@@ -355,11 +400,11 @@ EXERCISES = (
                 "AdditiveAttention",
                 AdditiveAttention,
                 {"output": "batch, query, d_model", "weights": "batch, query, key"},
-                parts=("W_q", "W_k", "v"),
+                parts=PARTS,
             ),
         ),
         cases=_cases,
-        proves="scores of every pair, rows that sum to 1, masks, gradient",
+        proves="no bias, scores of every pair, rows that sum to 1, masks, gradient",
         properties=(Property("Does every row of weights sum to 1", _rows_sum_to_one),),
         misconceptions=MISTAKES,
     ),

@@ -7,7 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.checks.seq2seq.shared import normal, sentences
+from helpers.checks.seq2seq.shared import (
+    PLAIN,
+    normal,
+    of_kind,
+    outputs,
+    remember,
+    sentences,
+)
 
 
 class Decoder(nn.Module):
@@ -17,8 +24,13 @@ class Decoder(nn.Module):
         """Create the table of words, the recurrent layer and the scores of words."""
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, d_model)
-        self.rnn = nn.GRU(d_model, d_model, batch_first=True)
+        self.rnn = self.layer(d_model)
         self.final_layer = nn.Linear(d_model, vocab_size)
+        remember(self, "rnn")
+
+    def layer(self, d_model: int) -> nn.Module:
+        """The recurrent layer."""
+        return nn.GRU(d_model, d_model, batch_first=True)
 
     def forward(self, target: Tensor, context: Tensor) -> Tensor:
         """(B, T), (B, D) -> logits (B, T, V)."""
@@ -40,6 +52,7 @@ class Decoder(nn.Module):
 
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
+    look = of_kind("rnn", PLAIN, outputs("logits"))
 
     def case(
         name: str, lengths: tuple, width: int, init: tuple, dtype=torch.float64, **more
@@ -47,7 +60,8 @@ def _cases(seed: int) -> list[Case]:
         target = sentences(draw, lengths, width, init[0] - 1)
         context = normal(draw, len(lengths), init[1], dtype=dtype)
         names = ("target", "context")
-        return Case(name, (target, context), inputs=names, init=init, **more)
+        inputs = target, context
+        return Case(name, inputs, inputs=names, init=init, look=look, **more)
 
     return [
         case("three targets", (5, 5, 5), 5, (11, 4)),
@@ -204,6 +218,33 @@ MISTAKES = (
         "Which of the parts has not been used?",
         (_wrong(run=_without_layer),),
     ),
+    Misconception(
+        "two directions",
+        "The GRU reads in two directions, so it has two states for each place: 2 D "
+        "numbers, where the docstring promises D.",
+        "Which argument of your `nn.GRU` makes it read backwards as well?",
+        (
+            _wrong(layer=lambda self, d: nn.GRU(d, d, bidirectional=True)),
+            _wrong(layer=lambda self, d: nn.GRU(d, d, 2, bidirectional=True)),
+        ),
+    ),
+    Misconception(
+        "several layers",
+        "The GRU is a stack of layers, each with a state of its own; the context "
+        "is one state.",
+        "Which argument of your `nn.GRU` sets the number of layers?",
+        (_wrong(layer=lambda self, d: nn.GRU(d, d, 2)),),
+    ),
+    Misconception(
+        "not a GRU",
+        "Another recurrent layer stands where the docstring has `nn.GRU`.",
+        "Compare the name of your layer with the docstring's.",
+        (
+            _wrong(layer=lambda self, d: nn.LSTM(d, d)),
+            _wrong(layer=lambda self, d: nn.RNN(d, d)),
+            _wrong(layer=lambda self, d: nn.GRUCell(d, d)),
+        ),
+    ),
 )
 
 EXERCISES = (
@@ -224,8 +265,8 @@ EXERCISES = (
             ),
         ),
         cases=_cases,
-        proves="it starts from the context, reads the true words, scores every place, "
-        "gradient",
+        proves="one GRU that starts from the context and reads the true words, a score "
+        "for every place, gradient",
         misconceptions=MISTAKES,
     ),
 )

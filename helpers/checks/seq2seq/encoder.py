@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.checks.seq2seq.shared import sentences
+from helpers.checks.seq2seq.shared import PLAIN, of_kind, remember, sentences
 
 Both = tuple[Tensor, Tensor]
 
@@ -19,7 +19,12 @@ class Encoder(nn.Module):
         """Create the table of words and the recurrent layer."""
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, d_model)
-        self.rnn = nn.GRU(d_model, d_model, batch_first=True)
+        self.rnn = self.layer(d_model)
+        remember(self, "rnn")
+
+    def layer(self, d_model: int) -> nn.Module:
+        """The recurrent layer."""
+        return nn.GRU(d_model, d_model, batch_first=True)
 
     def forward(self, ids: Tensor) -> Both:
         """(B, S) -> memory (B, S, D), context (B, D)."""
@@ -62,6 +67,7 @@ def _cases(seed: int) -> list[Case]:
         name: str, lengths: tuple, width: int, init: tuple, look: Any = _double, **more
     ) -> Case:
         ids = sentences(draw, lengths, width, init[0] - 1)
+        look = of_kind("rnn", PLAIN, look)
         return Case(name, (ids,), inputs=("ids",), init=init, look=look, **more)
 
     return [
@@ -86,6 +92,25 @@ def _last_column(self: Any, memory: Tensor, lengths: Tensor) -> Tensor:
 def _after_padding(self: Any, memory: Tensor, lengths: Tensor) -> Tensor:
     """At another place for each sentence: one too far where there is padding."""
     return memory[torch.arange(len(memory)), lengths.clamp(max=memory.shape[1] - 1)]
+
+
+def _off_the_end(self: Any, memory: Tensor, lengths: Tensor) -> Tensor:
+    """The same, and an error where there is no padding."""
+    return memory[torch.arange(len(memory)), lengths]
+
+
+def _off_the_end_one_by_one(self: Any, memory: Tensor, lengths: Tensor) -> Tensor:
+    return torch.stack([memory[row, last] for row, last in enumerate(lengths)])
+
+
+def _off_the_end_row_by_row(self: Any, memory: Tensor, lengths: Tensor) -> Tensor:
+    rows = zip(memory, lengths.tolist(), strict=True)
+    return torch.stack([row[last] for row, last in rows])
+
+
+def _off_the_end_gathered(self: Any, memory: Tensor, lengths: Tensor) -> Tensor:
+    place = lengths[:, None, None].expand(-1, 1, memory.shape[-1])
+    return memory.gather(1, place)[:, 0]
 
 
 def _real_mean(self: Any, memory: Tensor, lengths: Tensor) -> Tensor:
@@ -140,9 +165,16 @@ MISTAKES = (
     ),
     Misconception(
         "one place too far",
-        "Sentences with padding behind them give the state one step too late.",
+        "The state was taken one step too late: where there is padding, after it has "
+        "been read; where there is none, behind the end.",
         "Places are counted from 0. Where is the last word of a sentence of three?",
-        (_wrong(summary=_after_padding),),
+        (
+            _wrong(summary=_after_padding),
+            _wrong(summary=_off_the_end),
+            _wrong(summary=_off_the_end_one_by_one),
+            _wrong(summary=_off_the_end_row_by_row),
+            _wrong(summary=_off_the_end_gathered),
+        ),
     ),
     Misconception(
         "one place too early",
@@ -217,6 +249,33 @@ MISTAKES = (
         "Print the shapes of both things that `nn.GRU` returns.",
         (_wrong(forward=_states_of_all),),
     ),
+    Misconception(
+        "two directions",
+        "The GRU reads in two directions, so it has two states for each place: 2 D "
+        "numbers, where the docstring promises D.",
+        "Which argument of your `nn.GRU` makes it read backwards as well?",
+        (
+            _wrong(layer=lambda self, d: nn.GRU(d, d, bidirectional=True)),
+            _wrong(layer=lambda self, d: nn.GRU(d, d, 2, bidirectional=True)),
+        ),
+    ),
+    Misconception(
+        "several layers",
+        "The GRU is a stack of layers, each with a state of its own; the context "
+        "is one state.",
+        "Which argument of your `nn.GRU` sets the number of layers?",
+        (_wrong(layer=lambda self, d: nn.GRU(d, d, 2)),),
+    ),
+    Misconception(
+        "not a GRU",
+        "Another recurrent layer stands where the docstring has `nn.GRU`.",
+        "Compare the name of your layer with the docstring's.",
+        (
+            _wrong(layer=lambda self, d: nn.LSTM(d, d)),
+            _wrong(layer=lambda self, d: nn.RNN(d, d)),
+            _wrong(layer=lambda self, d: nn.GRUCell(d, d)),
+        ),
+    ),
 )
 
 EXERCISES = (
@@ -237,8 +296,8 @@ EXERCISES = (
             ),
         ),
         cases=_cases,
-        proves="a state per place, the last real one as context, padding or not, "
-        "gradient",
+        proves="one GRU, a state per place, the last real one as context, padding or "
+        "not, gradient",
         misconceptions=MISTAKES,
     ),
 )

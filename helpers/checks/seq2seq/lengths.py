@@ -8,14 +8,21 @@ from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
 
 
 def _look(call: Callable, *inputs: Sequence) -> Look:
-    """The lengths and, in their order, the shares; the dict's own order is free."""
+    """The lengths and the share at each one asked for; the dict's order is free."""
     found = call(*inputs)
     if not isinstance(found, Mapping):
         return Look({"result": found})
-    lengths = sorted(found, key=str)
-    shares = [_number(found[length]) for length in lengths]
-    names = {f"the share at length {n}": s for n, s in zip(lengths, shares)}  # noqa: B905
-    return Look({"lengths": ", ".join(map(str, lengths)), **names})
+    found = {_number(length): _number(share) for length, share in found.items()}
+    lengths, asked = sorted(found, key=str), sorted(set(inputs[2]))
+    judged = {
+        "lengths": tuple(lengths),
+        "type of the lengths": ", ".join(sorted({type(n).__name__ for n in lengths})),
+    }
+    for length in asked:
+        share = found.get(length, "no such length")
+        judged[f"the share at length {length}"] = share
+    others = {f"at {n!r}": found[n] for n in lengths if n not in asked}
+    return Look(judged, others)
 
 
 def _number(value: Any) -> Any:
@@ -56,6 +63,19 @@ def _cases(seed: int) -> list[Case]:
             ("elf", "elf", 3),
             ("", "zwölf", 3),
             ("dreizehn", "dreizehn", 5),
+        ),
+        case(
+            "capitals and spaces",
+            ("Zwei", "zwei", 1),
+            ("drei", "drei", 1),
+            ("vierzig ", "vierzig", 2),
+            ("vierzehn", "vierzehn", 2),
+            (" achtzig", "achtzig", 2),
+            ("ein Hundert", "einhundert", 3),
+            ("SECHSHUNDERT", "sechshundert", 3),
+            ("neunhundert", "neunhundert", 3),
+            ("zwei tausend", "zweitausend", 4),
+            ("eintausend", "eintausend", 4),
         ),
     ]
 
@@ -175,6 +195,25 @@ MISTAKES = (
         {"score": lambda text, right: float(right in text)},
     ),
     _wrong(
+        "capitals or spaces forgiven",
+        "Texts were made alike before they were compared: capitals, or spaces, made "
+        "no difference.",
+        "What do you do to a text before the comparison?",
+        {"score": lambda text, right: float(text.strip().lower() == right)},
+        {"score": lambda text, right: float(text.lower() == right)},
+        {"score": lambda text, right: float(text.strip() == right)},
+        {"score": lambda text, right: float(text.rstrip() == right)},
+        {"score": lambda text, right: float(text.replace(" ", "") == right)},
+        {"score": lambda text, right: float(text.lower().replace(" ", "") == right)},
+    ),
+    _wrong(
+        "keys of another type",
+        "The keys of the dictionary are texts or floats; whole numbers are asked for.",
+        "Print your dictionary. How are its keys written?",
+        {"length_of": lambda text, right, length: str(length)},
+        {"length_of": lambda text, right, length: float(length)},
+    ),
+    _wrong(
         "zeros left out",
         "A length at which nothing is right is missing.",
         "Which lengths should be in the table?",
@@ -211,7 +250,8 @@ EXERCISES = (
         points=2,
         answers=(Answer("match_by_length", match_by_length, {"shares": ""}),),
         cases=_cases,
-        proves="whole texts, shares of each length, zeros included",
+        proves="whole texts, character by character, shares of each length, zeros "
+        "included",
         misconceptions=MISTAKES,
     ),
 )

@@ -8,7 +8,14 @@ from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception
 from helpers.checks.seq2seq.attention import AdditiveAttention
-from helpers.checks.seq2seq.shared import normal, real, sentences
+from helpers.checks.seq2seq.shared import (
+    normal,
+    of_kind,
+    outputs,
+    real,
+    remember,
+    sentences,
+)
 
 Both = tuple[Tensor, Tensor]
 
@@ -21,8 +28,13 @@ class AttentionDecoder(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, d_model)
         self.attention = AdditiveAttention(d_model)
-        self.cell = nn.GRUCell(2 * d_model, d_model)
+        self.cell = self.recurrence(2 * d_model, d_model)
         self.final_layer = nn.Linear(d_model, vocab_size)
+        remember(self, "cell")
+
+    def recurrence(self, inputs: int, d_model: int) -> nn.Module:
+        """What makes the next state of an input and a state."""
+        return nn.GRUCell(inputs, d_model)
 
     def forward(
         self, target: Tensor, memory: Tensor, context: Tensor, mask: Any = None
@@ -59,6 +71,7 @@ class AttentionDecoder(nn.Module):
 
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
+    look = of_kind("cell", "GRUCell", outputs("logits", "weights"))
 
     def case(
         name: str,
@@ -74,7 +87,7 @@ def _cases(seed: int) -> list[Case]:
         context = normal(draw, batch, width, dtype=dtype)
         args = (target, memory, context) + (() if mask is None else (mask,))
         names = ("target", "memory", "context", "mask")
-        return Case(name, args, inputs=names, init=init, **more)
+        return Case(name, args, inputs=names, init=init, look=look, **more)
 
     return [
         case("three targets", (3, 4, 5), (11, 6)),
@@ -136,6 +149,12 @@ def _forgets(self: Any, word: Tensor, state: Tensor, memory: Tensor, mask, conte
     return state, *step
 
 
+def _never_moves(self: Any, word: Tensor, state: Tensor, memory, mask, context):
+    """What the cell returns is dropped."""
+    _, _, weights = AttentionDecoder.step(self, word, state, memory, mask, context)
+    return state, state, weights
+
+
 def _answer_as_state(self: Any, word, state, memory: Tensor, mask, context):
     answer, weights = self.ask(state, memory, mask)
     state = self.turn(word, answer, answer)
@@ -182,6 +201,16 @@ def _only_logits(self: Any, *inputs: Any) -> Tensor:
 def _time_first(self: Any, *inputs: Any) -> Both:
     logits, weights = AttentionDecoder.forward(self, *inputs)
     return logits.transpose(0, 1), weights.transpose(0, 1)
+
+
+def _softmax(self: Any, *inputs: Any) -> Both:
+    logits, weights = AttentionDecoder.forward(self, *inputs)
+    return logits.softmax(-1), weights
+
+
+def _log_softmax(self: Any, *inputs: Any) -> Both:
+    logits, weights = AttentionDecoder.forward(self, *inputs)
+    return logits.log_softmax(-1), weights
 
 
 def _last_logits(self: Any, *inputs: Any) -> Both:
@@ -253,6 +282,13 @@ MISTAKES = (
         (_wrong(step=_forgets),),
     ),
     Misconception(
+        "cell's result dropped",
+        "The state never changed: every question and every score came from the "
+        "context.",
+        "A cell returns the new state. Which name gets it?",
+        (_wrong(step=_never_moves),),
+    ),
+    Misconception(
         "answer as the state",
         "The cell got the attention's answer as its state, too.",
         "The cell takes an input and a state. Which of them does the answer belong to?",
@@ -301,6 +337,12 @@ MISTAKES = (
         (_wrong(forward=_own_words),),
     ),
     Misconception(
+        "probabilities, not logits",
+        "A softmax was taken at the end; the loss takes its own.",
+        "What does `F.cross_entropy` expect?",
+        (_wrong(forward=_softmax), _wrong(forward=_log_softmax)),
+    ),
+    Misconception(
         "weights of the last word only",
         "One row of weights came back; a row per word is asked for.",
         "Keep the weights of every turn of the loop.",
@@ -324,6 +366,22 @@ MISTAKES = (
         "One result came back where two are asked for.",
         "Read the `Returns` of the docstring.",
         (_wrong(forward=_only_logits),),
+    ),
+    Misconception(
+        "not a GRU cell",
+        "Another recurrence stands where the docstring has `nn.GRUCell`.",
+        "Compare the name of your cell with the docstring's: input and one state in, "
+        "new state out.",
+        (
+            _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes)),
+            _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes, 2)),
+            _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes, bidirectional=True)),
+            _wrong(
+                recurrence=lambda self, *sizes: nn.GRU(*sizes, 2, bidirectional=True)
+            ),
+            _wrong(recurrence=lambda self, *sizes: nn.LSTMCell(*sizes)),
+            _wrong(recurrence=lambda self, *sizes: nn.RNNCell(*sizes)),
+        ),
     ),
 )
 

@@ -21,6 +21,15 @@ def _links(length: int, *pairs: tuple[int, int]) -> Tensor:
     return table
 
 
+def _detour(draw: torch.Generator) -> Tensor:
+    """The last place reads two: the farther one has a long way to go, not the other."""
+    length = int(torch.randint(6, 10, (), generator=draw))
+    far = int(torch.randint(2, length - 3, (), generator=draw))
+    near = int(torch.randint(far + 1, length - 1, (), generator=draw))
+    ways = ((length - 1, far), (length - 1, near), (near, 0), (0, length - 1))
+    return _band(length, 1, 0) | _links(length, *ways)
+
+
 def _cases(seed: int) -> list[Case]:
     """Every place can be reached from every other, so that no search runs for ever."""
     draw = torch.Generator().manual_seed(seed)
@@ -38,6 +47,7 @@ def _cases(seed: int) -> list[Case]:
         "two places, one of them hears nothing new": _links(2, (1, 0), (0, 1), (0, 0)),
         "a long jump into a dead end": trap,
         "some long jumps": mixed,
+        "the last place reads two": _detour(draw),
         "the middle is the last to know": _band(7, 1, 1) | _links(7, (6, 1)),
         "one place": torch.ones(1, 1, dtype=torch.bool),
     }
@@ -64,6 +74,14 @@ def _by_farthest_jump(reads: Tensor) -> int:
     while place < len(reads) - 1 and steps < len(reads):
         readers = reads[:, place].nonzero().flatten().tolist()
         place, steps = max([*readers, place]), steps + 1
+    return steps
+
+
+def _by_farthest_read(reads: Tensor) -> int:
+    """Backwards: from the place at hand to the first one that it reads."""
+    place, steps = len(reads) - 1, 0
+    while place > 0 and steps < len(reads):
+        place, steps = int(reads[place].nonzero()[0]), steps + 1
     return steps
 
 
@@ -117,9 +135,10 @@ MISTAKES = (
     ),
     Misconception(
         "the farthest jump each time",
-        "From each place the farthest jump was taken, which can lead into a dead end.",
+        "From each place the farthest jump was taken, which can lead into a dead end "
+        "or a detour.",
         "Keep all the places that know by now, not one.",
-        (_by_farthest_jump,),
+        (_by_farthest_jump, _by_farthest_read),
     ),
     Misconception(
         "doublings counted",
@@ -152,7 +171,7 @@ EXERCISES = (
         points=3,
         answers=(Answer("path_length", path_length, {"steps": ""}),),
         cases=_cases,
-        proves="fewest steps: neighbours, windows, jumps, dead ends",
+        proves="fewest steps: neighbours, windows, jumps, dead ends, detours",
         misconceptions=MISTAKES,
     ),
     Exercise(
