@@ -76,7 +76,7 @@ transcripts: setup  ## write anew what every check says, to be read
 	$(PY) -m tools.transcripts
 
 bench: setup  ## measure the course beside its peers; QUICK=1 for a first look
-	$(PY) -m tools.bench $(if $(QUICK),--quick)
+	$(PY) -m tools.bench $(if $(QUICK),--quick) $(ARGS)
 	$(if $(QUICK),,$(PY) -m tools.build)
 
 progress: setup  ## print which exercises you have passed

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from tools import budgets
+from tools.bench import __main__ as bench
 from tools.bench import course
 from tools.bench.page import page
 from tools.bench.timing import Race, race, seconds
@@ -120,3 +121,18 @@ def test_a_lesson_says_the_time_that_was_measured(tmp_path):
     with pytest.raises(LessonError):
         budgets.said(text, "03_multi_head_attention", tmp_path)
     assert budgets.said("no time", "03_multi_head_attention", tmp_path) == "no time"
+
+
+def test_one_family_is_raced_again_and_the_rest_is_kept(tmp_path, monkeypatch):
+    def slow(quick):
+        yield Race("slow", "y", 1.0, 2.0, 1.0)
+
+    monkeypatch.setattr(bench, "DOCS", tmp_path)
+    monkeypatch.setattr(bench, "FAMILIES", (slow,))
+    with pytest.raises(SystemExit, match="not of this machine"):
+        bench.again("slow")
+    old = FOUND | {"machine": bench.machine()}
+    (tmp_path / "benchmarks.json").write_text(json.dumps(old))
+    found = bench.again("slow")
+    assert [one["ours"] for one in found["races"]] == [0.001, 1.0, 1.0]
+    assert found["notebooks"] == FOUND["notebooks"]

@@ -366,6 +366,9 @@ def load_gpt2(folder: str | Path) -> GPT:
     )
     file = load_file(Path(folder) / "model.safetensors")
     theirs = {name: value.float() for name, value in file.items()}
-    # Assigned, a turned matrix keeps the file's order: one row times it is faster so.
-    model.load_state_dict(from_gpt2(theirs, facts["n_layer"]), assign=True)
+    state = from_gpt2(theirs, facts["n_layer"])
+    # One row times a matrix is faster if its columns lie one after the other: turned
+    # matrices do once they are assigned, not copied; the table of tokens is made to.
+    state["embedding.weight"] = state["embedding.weight"].T.contiguous().T
+    model.load_state_dict(state, assign=True)
     return model.eval()

@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -46,14 +47,19 @@ def _cpu() -> str:
     return next(names, platform.processor() or platform.machine())
 
 
-def measure(quick: bool) -> dict[str, Any]:
-    """All of it, with a line on the screen for each part."""
-    torch.manual_seed(0)
-    found: dict[str, Any] = {"machine": machine(), "races": []}
-    for family in FAMILIES:
+def races(families: Iterable[Callable], quick: bool) -> list[dict[str, Any]]:
+    """Models beside their peers, with a line on the screen for each."""
+    found = []
+    for family in families:
         for one in family(quick):
-            found["races"].append(asdict(one))
+            found.append(asdict(one))
             print(f"{one.work}: {one.ratio:.2f} of {one.peer}", flush=True)
+    return found
+
+
+def measure(quick: bool) -> dict[str, Any]:
+    """All of it."""
+    found: dict[str, Any] = {"machine": machine(), "races": races(FAMILIES, quick)}
     found["checks"] = [asdict(one) for one in course.checks(quick)]
     print(f"{len(found['checks'])} checks", flush=True)
     found["imports"] = course.imports(1 if quick else 5)
@@ -63,17 +69,36 @@ def measure(quick: bool) -> dict[str, Any]:
     return found
 
 
+def again(name: str) -> dict[str, Any]:
+    """Race one family of models again; all else stays as it was measured.
+
+    Raises:
+        SystemExit: There is nothing to add to, or it comes from another machine.
+    """
+    path = DOCS / "benchmarks.json"
+    old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if old.get("machine") != machine():
+        raise SystemExit(f"{path.name} is not of this machine: measure all of it.")
+    family = next(one for one in FAMILIES if one.__name__ == name)
+    new = {one["work"]: one for one in races([family], quick=False)}
+    kept = {one["work"]: one for one in old["races"]}
+    return old | {"races": list((kept | new).values())}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print, and write docs/benchmarks.json and .md unless it is quick."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__)
     parser.add_argument(
         "--quick", action="store_true", help="under two minutes; writes nothing"
     )
+    names = [family.__name__ for family in FAMILIES]
+    parser.add_argument("--only", choices=names, help="race these again, keep the rest")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
+    torch.manual_seed(0)
     transformers.logging.set_verbosity_error()
     start = time.perf_counter()
-    found = measure(options.quick)
+    found = again(options.only) if options.only else measure(options.quick)
     text = page(found)
     if options.quick:
         print(text)
