@@ -130,7 +130,9 @@ THINGS = st.recursive(
         st.text(max_size=9),
         NUMBERS,
         tensors(),
-        tensors().map(lambda t: t.detach().float().numpy()),
+        tensors().map(
+            lambda t: (t.real if t.is_complex() else t).detach().float().numpy()
+        ),
         st.just(...),
         st.builds(object),
         st.just(len),
