@@ -337,6 +337,21 @@ def test_what_the_student_printed_is_shown_where_it_failed(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+class Falsy(Exception):
+    def __bool__(self):
+        return False
+
+
+def raises_falsy(x):
+    raise Falsy("odd")
+
+
+def test_an_error_counts_whatever_its_truth_value_is(monkeypatch):
+    monkeypatch.setattr(engine, "_expected", lambda answer, cases, runs: runs)
+    report = judge("99.1", raises_falsy)
+    assert report.outcome == "raised" and "Falsy: odd" in str(report)
+
+
 def test_numbers_that_differ_are_shown_with_digits_enough_to_see_it():
     text = str(judge("99.1", lambda x: 2 * x * (1 + 1e-6)))
     first, second = re.search(r"expected (\S+), got (\S+?)\.\s", text).groups()

@@ -108,7 +108,8 @@ def main(arguments: list[str] | None = None) -> int:
         _print(one)
         lines += one
     if options.write:
-        old = TABLE.read_text(encoding="utf-8") if options.exercise else ""
+        keep = options.exercise and TABLE.exists()
+        old = TABLE.read_text(encoding="utf-8") if keep else ""
         TABLE.write_text(page(merged(read(old), lines)), encoding="utf-8")
     return _totals(lines)
 
@@ -183,11 +184,11 @@ def page(lines: list[Line]) -> str:
         [
             "# Which check names which mistake",
             "",
-            "Written by `make kill-matrix`; not edited by hand. Every spelling of",
-            "every known mistake was put to its check, each on the inputs of several",
-            "seeds. Before that, the right answers were: the course's, and at least",
-            "three in other hands for each exercise in code. Had one been rejected on",
-            "one of the seeds, this page would not have been written.",
+            "Written by `python -m tools.kill_matrix --write`, whole or exercise by",
+            "exercise; not edited by hand. Every spelling of every known mistake was",
+            "put to its check, each on the inputs of several seeds. `make kill-matrix`",
+            "puts the right answers to them first, the course's and at least three in",
+            "other hands for each exercise in code, and stops if one is rejected.",
             "",
             _sum(lines),
             "",

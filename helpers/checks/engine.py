@@ -214,7 +214,8 @@ def _examine_one(
     failing = [
         place
         for place, (case, run) in enumerate(zip(cases, runs, strict=False))
-        if run.raised  # even where ours did as well, on the student's own layers
+        if run.raised
+        is not None  # even where ours did as well, on the student's own layers
         or not agree(run.judged, expected[place].judged, case.tolerance)
     ]
     if not failing:

@@ -155,7 +155,7 @@ def _hints(exercise: Exercise) -> str:
 
 
 def _numbers_differ(exercise: Exercise, run: Run, right: Run) -> bool:
-    """Whether all fits but the numbers: then the formula is the place to look."""
+    """Whether all fits but the numbers: then no other line says where to look."""
     kinds = {name: _kind(value) for name, value in run.judged.items()}
     fit = kinds == {name: _kind(value) for name, value in right.judged.items()}
     for name, value in right.judged.items():
@@ -211,7 +211,7 @@ def _wrong(
     if exercise.kind == "value":
         return [_value(answer, run.judged["value"], right.judged["value"])]
     lines, apart = _inputs(case), []
-    if right.raised:
+    if right.raised is not None:
         return [
             *lines,
             "The course's own code does not run with your layers: are they of the kind "

@@ -10,6 +10,7 @@ from helpers.checks.exercise import Answer, Case, Exercise, Misconception
 from helpers.checks.seq2seq.shared import (
     PLAIN,
     normal,
+    not_plain,
     of_kind,
     outputs,
     remember,
@@ -218,33 +219,7 @@ MISTAKES = (
         "Which of the parts has not been used?",
         (_wrong(run=_without_layer),),
     ),
-    Misconception(
-        "two directions",
-        "The GRU reads in two directions, so it has two states for each place: 2 D "
-        "numbers, where the docstring promises D.",
-        "Which argument of your `nn.GRU` makes it read backwards as well?",
-        (
-            _wrong(layer=lambda self, d: nn.GRU(d, d, bidirectional=True)),
-            _wrong(layer=lambda self, d: nn.GRU(d, d, 2, bidirectional=True)),
-        ),
-    ),
-    Misconception(
-        "several layers",
-        "The GRU is a stack of layers, each with a state of its own; the context "
-        "is one state.",
-        "Which argument of your `nn.GRU` sets the number of layers?",
-        (_wrong(layer=lambda self, d: nn.GRU(d, d, 2)),),
-    ),
-    Misconception(
-        "not a GRU",
-        "Another recurrent layer stands where the docstring has `nn.GRU`.",
-        "Compare the name of your layer with the docstring's.",
-        (
-            _wrong(layer=lambda self, d: nn.LSTM(d, d)),
-            _wrong(layer=lambda self, d: nn.RNN(d, d)),
-            _wrong(layer=lambda self, d: nn.GRUCell(d, d)),
-        ),
-    ),
+    *not_plain(_wrong),
 )
 
 EXERCISES = (

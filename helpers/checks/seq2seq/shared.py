@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Look
+from helpers.checks.exercise import Look, Misconception
 
 PLAIN = "GRU of one layer in one direction"
 
@@ -76,6 +76,43 @@ def of_kind(part: str, right: str, look: Callable[..., Look]) -> Callable[..., L
         return Look({**judged, **seen.judged}, seen.clues)
 
     return first
+
+
+def not_plain(wrong: Callable[..., type]) -> tuple[Misconception, ...]:
+    """What may stand where the docstring has a plain GRU.
+
+    Args:
+        wrong: the course's class with another `layer(self, d_model)`
+    """
+    return (
+        Misconception(
+            "two directions",
+            "The GRU reads in two directions, so it has two states for each place: 2 D "
+            "numbers, where the docstring promises D.",
+            "Which argument of your `nn.GRU` makes it read backwards as well?",
+            (
+                wrong(layer=lambda self, d: nn.GRU(d, d, bidirectional=True)),
+                wrong(layer=lambda self, d: nn.GRU(d, d, 2, bidirectional=True)),
+            ),
+        ),
+        Misconception(
+            "several layers",
+            "The GRU is a stack of layers, each with a state of its own; the context "
+            "is one state.",
+            "Which argument of your `nn.GRU` sets the number of layers?",
+            (wrong(layer=lambda self, d: nn.GRU(d, d, 2)),),
+        ),
+        Misconception(
+            "not a GRU",
+            "Another recurrent layer stands where the docstring has `nn.GRU`.",
+            "Compare the name of your layer with the docstring's.",
+            (
+                wrong(layer=lambda self, d: nn.LSTM(d, d)),
+                wrong(layer=lambda self, d: nn.RNN(d, d)),
+                wrong(layer=lambda self, d: nn.GRUCell(d, d)),
+            ),
+        ),
+    )
 
 
 def outputs(*names: str) -> Callable[..., Look]:
