@@ -12,7 +12,7 @@ from queue import Empty
 
 import pytest
 
-from tools.execute import quiet_environment
+from tools.execute import OverFiles, quiet_environment
 
 ROOT = Path(__file__).resolve().parent
 
@@ -20,6 +20,7 @@ os.environ |= quiet_environment(ROOT)  # kernels inherit it
 os.environ.pop("MPLBACKEND", None)
 
 try:
+    import nbval.kernel
     from nbval.kernel import RunningKernel
     from nbval.plugin import IPyNbCell
 except ImportError:  # unit tests run without nbval too
@@ -139,6 +140,9 @@ def await_reply(self, msg_id, timeout=None):
 
 if IPyNbCell:
     RunningKernel.await_reply = await_reply
+    nbval.kernel.KernelManager = type(
+        "KernelManager", (OverFiles, nbval.kernel.KernelManager), {}
+    )
 
 
 def complaint(item) -> str | None:

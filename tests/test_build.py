@@ -1,5 +1,6 @@
 """The build is deterministic, complete, and red for everything that must not pass."""
 
+import gc
 import hashlib
 import io
 import os
@@ -14,6 +15,7 @@ import pytest
 
 from helpers.checks.exercise import Answer, Exercise
 from tools import build, notebooks, stubs
+from tools.execute import execute
 from tools.lesson_cells import run_cell
 from tools.notebooks import lesson_paths, read, solution, student
 
@@ -785,6 +787,21 @@ def test_a_solution_is_executed_in_a_fresh_kernel(tmp_path):
     assert status == 1
     assert "lessons/00_real.py: its solution does not run." in said
     assert course.run("--check")[0] == 1
+
+
+@pytest.mark.slow
+def test_a_kernel_talks_through_files_of_its_own(tmp_path):
+    # ports may be taken before a kernel takes them when many start side by side
+    code = (
+        "from ipykernel import get_connection_info\n"
+        "info = get_connection_info(unpack=True)\n"
+        "print(info['transport'], info['ip'])"
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    said = execute(notebook, tmp_path, ROOT).cells[0].outputs[0].text.split()
+    assert said[0] == "ipc"
+    gc.collect()
+    assert not Path(said[1]).parent.exists()
 
 
 # --- the committed notebooks ----------------------------------------------------------

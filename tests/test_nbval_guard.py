@@ -54,6 +54,8 @@ GOOD = {
         "assert os.environ['HF_HUB_OFFLINE'] == os.environ['OMP_NUM_THREADS'] == '1'\n"
         "assert os.environ['COURSE_PROGRESS'] == 'off'\n"
         "assert 'inline' in os.environ['MPLBACKEND']\n"
+        "from ipykernel import get_connection_info\n"
+        "assert get_connection_info(unpack=True)['transport'] == 'ipc'\n"
         "import helpers",
         [],
         None,

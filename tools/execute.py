@@ -2,10 +2,16 @@
 
 import asyncio
 import os
+import shutil
+import tempfile
+import weakref
 from pathlib import Path
 
+import zmq
+from jupyter_client import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from traitlets import HasTraits, Unicode, default
 
 TIMEOUT = 600  # seconds a cell may take
 # Kernels inherit this. One thread each: two processes that use two threads each are
@@ -20,6 +26,29 @@ QUIET = {
     "TRANSFORMERS_VERBOSITY": "error",
     "PYTHONHASHSEED": "0",
 }
+
+
+class OverFiles(HasTraits):
+    """Makes a kernel manager of Jupyter's talk to its kernel through files.
+
+    Jupyter chooses five free ports and leaves them until the kernel takes them, a
+    second later; when many kernels start side by side, another one may have been
+    faster. Files in a folder of its own belong to one kernel alone.
+    """
+
+    transport = Unicode("ipc" if zmq.has("ipc") else "tcp", config=True)
+
+    @default("ip")
+    def _beginning_of_the_files(self) -> str:
+        if self.transport == "tcp":
+            return "127.0.0.1"
+        folder = tempfile.mkdtemp(prefix="kernel-")  # short: a socket's path is limited
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return str(Path(folder) / "ipc")
+
+
+class Kernel(OverFiles, AsyncKernelManager):
+    """Starts the kernel of a notebook that is executed here."""
 
 
 def quiet_environment(root: Path) -> dict[str, str]:
@@ -44,6 +73,7 @@ def client(notebook: NotebookNode, folder: Path, root: Path, **more) -> Notebook
         notebook,
         timeout=TIMEOUT,
         kernel_name="python3",
+        kernel_manager_class=Kernel,
         extra_arguments=["--log-level=40"],  # errors only
         resources={"metadata": {"path": str(folder)}},
         record_timing=False,
