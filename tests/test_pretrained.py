@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -206,15 +207,17 @@ def test_an_empty_tokenizer_is_noticed(bundled, monkeypatch, tmp_path, tiny, lef
 
 # --- without a network ----------------------------------------------------------------
 
+PATIENCE = 8  # seconds; a quiet machine takes at most 1.5, a library waits 10 and more
 
-def test_offline_it_says_what_to_do_within_two_seconds(hub):
+
+def test_offline_it_says_what_to_do_at_once(hub):
     """The tests' network guard answers at once; then a server that never does."""
     start = time.perf_counter()
     with pytest.raises(CheckpointError, match="did not answer.*unset COURSE_SOURCE"):
         pretrained.path("encoder")
     with pytest.raises(CheckpointError, match="use the bundled checkpoint, 'encoder'"):
         pretrained.path("some/other")
-    assert time.perf_counter() - start < 2
+    assert time.perf_counter() - start < PATIENCE
     assert not list(hub.rglob("*"))
 
 
@@ -227,18 +230,22 @@ def test_a_silent_server_costs_the_probe_only(hub, monkeypatch):
         start = time.perf_counter()
         with pytest.raises(CheckpointError, match="within 1.5 s"):
             pretrained.path("encoder")
-        assert time.perf_counter() - start < 2
+        assert time.perf_counter() - start < PATIENCE
 
 
 def test_a_name_look_up_that_hangs_does_not_hang_the_student(monkeypatch):
+    answered = threading.Event()
+
     def look_up(*_, **__):
-        time.sleep(1)
+        answered.wait(10 * PATIENCE)
         raise OSError("no such name")
 
     monkeypatch.setattr(pretrained.urllib.request, "urlopen", look_up)
     start = time.perf_counter()
     assert not pretrained.reachable("https://example.invalid", within=0.1)
-    assert time.perf_counter() - start < 0.9
+    waited = time.perf_counter() - start
+    answered.set()
+    assert waited < PATIENCE
 
 
 def test_the_offline_switch_is_respected(hub, monkeypatch):
