@@ -502,6 +502,30 @@ def test_an_input_that_is_changed_in_place_is_a_mistake_with_a_name(line):
     assert "The answer changed x in place." in str(report)
 
 
+def test_a_change_in_place_keeps_its_name_where_autograd_refuses_it():
+    source = """def softmax(x, dim):
+    x -= x.amax(dim, keepdim=True)
+    return x.exp() / x.exp().sum(dim, keepdim=True)"""
+    report = judge("2.1", typed(source, "softmax"))
+    assert report.misconception == "input changed in place"
+
+
+def test_own_numbers_overwritten_before_the_gradient_get_a_sentence():
+    source = """def softmax(x, dim):
+    x = (x - x.amax(dim, keepdim=True)).exp()
+    x /= x.sum(dim, keepdim=True)
+    return x"""
+    report = judge("2.1", typed(source, "softmax"))
+    assert (report.outcome, report.misconception) == ("raised", None)
+    assert "whose old numbers the gradient still needs" in str(report)
+
+
+def test_a_sparse_tensor_of_the_right_shape_is_wrong_not_an_error():
+    report = judge("99.1", lambda x: (2 * x).to_sparse())
+    assert report.outcome == "wrong"
+    assert "got a sparse tensor" in str(report)
+
+
 def test_changing_inputs_and_being_wrong_is_no_known_mistake():
     source = "def double(x):\n    x *= 3\n    return x"
     report = judge("99.1", typed(source, "double"))
@@ -512,7 +536,7 @@ def test_half_precision_is_compared_with_room_and_keeps_its_dtype():
     assert judge("99.3", lambda x: x**0.5).outcome == "passed"
     assert judge("99.3", lambda x: x.float().sqrt().to(x.dtype)).outcome == "passed"
     text = str(judge("99.3", lambda x: x.float().sqrt()))
-    assert "y: expected float16, got float32." in text
+    assert "y: expected float16, got float32. Give new tensors the dtype" in text
     assert judge("99.3", lambda x: x**0.4).outcome == "wrong"
 
 

@@ -232,6 +232,8 @@ def _call(call: Callable, args: tuple, case: Case, returns: Mapping[str, str]) -
 def keep(value: Any) -> Any:
     """A value as it is remembered: tensors detached and copied, oddities by kind."""
     if isinstance(value, Tensor):
+        if value.layout != torch.strided:
+            return Odd("sparse tensor")  # which could not even be compared
         return value.detach().cpu().clone()
     if isinstance(value, np.generic):
         value = value.item()

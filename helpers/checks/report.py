@@ -183,6 +183,11 @@ def _raised(
             lines.append(
                 "A test that is to be judged returns False; it does not assert."
             )
+        if "inplace operation" in text:
+            lines.append(
+                "A line changed a tensor whose old numbers the gradient still needs: "
+                "look for `+=`, `/=`, `x[...] =` and names ending in `_`."
+            )
         if "dtype" in text and _is_double(case):
             lines.append(
                 "The case is float64: new tensors need the dtype of an input, and "
@@ -286,7 +291,9 @@ def _differs(name: str, got: Any, want: Any, axes: str, within: float) -> str:
         named = f" ({axes})" if axes else ""
         return f"{name}: expected shape {tuple(want.shape)}{named}, got {_size(got)}."
     if got.dtype != want.dtype:
-        return f"{name}: expected {_dtype(want)}, got {_dtype(got)}."
+        floats = got.is_floating_point() and want.is_floating_point()
+        hint = " Give new tensors the dtype of an input." if floats else ""
+        return f"{name}: expected {_dtype(want)}, got {_dtype(got)}.{hint}"
     return _numbers(name, got, want, within)
 
 

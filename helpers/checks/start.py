@@ -62,6 +62,16 @@ def _second(x: Tensor) -> Tensor:
 
 
 @mistake(
+    "a loop over the first axis",
+    "Each entry along the first axis was averaged as a whole; in a batch of tables "
+    "that is a table, and in one row a single number.",
+    "What does `for row in x` hand you when x has three axes, or only one?",
+)
+def _loop(x: Tensor) -> Tensor:
+    return x.flatten(1).mean(1) if x.dim() > 1 else x
+
+
+@mistake(
     "divided by the number of rows",
     "The rows were added up, but divided by the size of the first axis.",
     "How many numbers did you add up for one row?",
@@ -91,6 +101,14 @@ EXERCISES = (
         answers=(Answer("row_means", row_means, {"means": "..., row"}),),
         cases=_cases,
         proves="the right axis for one, two and three axes",
-        misconceptions=(_columns, _everything, _sum, _second, _by_rows, _kept),
+        misconceptions=(
+            _columns,
+            _everything,
+            _sum,
+            _second,
+            _loop,
+            _by_rows,
+            _kept,
+        ),
     ),
 )

@@ -45,14 +45,19 @@ def _fetch_cases(seed: int) -> list[Case]:
 
 def _fetch(call: Callable, keys: Tensor, wanted: int) -> Look:
     """Judge the weight that is reached: many queries are right."""
+    asked = "at least 0.99 of the weight on it"
     query = call(keys, wanted)
-    if not isinstance(query, Tensor) or query.shape != keys.shape[1:]:
-        return Look({"query": query})
+    if not isinstance(query, Tensor):
+        found = "nothing came back, so look for the `return`"
+        found = found if query is None else "what came back is no tensor"
+        return Look({asked: False}, {"result": found})
     query = query.to(keys.dtype)
+    way = query / query.norm()  # whatever its length
+    if query.shape != keys.shape[1:]:
+        sizes = f"your query is {tuple(query.shape)}, a key is {tuple(keys.shape[1:])}"
+        return Look({asked: False}, {"way": way, "sizes": sizes})
     weights = (keys @ query / keys.shape[-1] ** 0.5).softmax(0)
-    reached = bool(weights[wanted] > 0.99)
-    direction = query / query.norm()  # whatever its length
-    return Look({"at least 0.99 of the weight on it": reached}, {"way": direction})
+    return Look({asked: bool(weights[wanted] > 0.99)}, {"way": way})
 
 
 @mistake(

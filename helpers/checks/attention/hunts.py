@@ -57,6 +57,12 @@ def _half_output(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Ten
     return output / query.shape[-1] ** 0.5, weights
 
 
+def _right_in_total(query: Tensor, key: Tensor, value: Tensor) -> tuple:
+    output, _ = scaled_dot_product_attention(query, key, value)
+    scores = query @ key.mT
+    return output, scores.flatten().softmax(0).view(scores.shape) * len(query)
+
+
 def _scores_as_weights(query: Tensor, key: Tensor, value: Tensor) -> tuple:
     output, _ = scaled_dot_product_attention(query, key, value)
     return output, query @ key.mT
@@ -72,6 +78,7 @@ PATIENTS = {
     "one with good weights and a shrunken output": _half_output,
     "one with a good output and scores for weights": _scores_as_weights,
     "one with a good output and columns that sum to 1": _column_weights,
+    "one with a good output and weights that are right in total": _right_in_total,
     "one that adds 0.1 to a good output": _shifted,
 }
 
@@ -105,13 +112,13 @@ PROBE_MISTAKES = (
     ),
     Misconception(
         "only rows",
-        "The rows of the weights are tested, the output is not.",
+        "Wrong rows of weights are found, a wrong output is not.",
         "If every value is the same vector, what must come out?",
         (partial(_probe, constant=None),),
     ),
     Misconception(
         "only the constant",
-        "The output is tested, the weights that came with it are not.",
+        "A wrong output is found, wrong weights that came with it are not.",
         "What does each row of the weights sum to?",
         (partial(_probe, rows=None),),
     ),
@@ -126,16 +133,29 @@ PROBE_MISTAKES = (
         ),
     ),
     Misconception(
+        "the total of all weights",
+        "All weights are added up at once: too much in one row makes up for too "
+        "little in another.",
+        "Which of the weights share one sum of 1?",
+        (
+            partial(
+                _probe,
+                rows=lambda weights: (weights.sum() - len(weights)).abs() < 1e-3,
+            ),
+        ),
+    ),
+    Misconception(
         "a constant of 0",
         "With values of 0 any weights give 0: that test can't fail.",
         "Which constant would notice weights that sum to one half?",
         (partial(_probe, constant=0.0),),
     ),
     Misconception(
-        "exact comparison",
-        "Sums of rounded numbers were compared with ==, so right ones fail too.",
-        "How far from 1 may a sum of float32 numbers be?",
-        (partial(_probe, exact=True),),
+        "sick in any case",
+        "The test says sick to all of them, the right ones included.",
+        "Which of your conditions fails on right results? Print both sides of it: sums "
+        "of rounded numbers, for example, are seldom exactly 1.",
+        (partial(_probe, exact=True), lambda attend: False),
     ),
     Misconception(
         "verdict turned around",
@@ -157,7 +177,7 @@ EXERCISES = (
         core=True,
         answers=(Answer("looks_healthy", looks_healthy, {"verdict": ""}),),
         cases=_patients,
-        proves="two right implementations pass your test, six wrong ones do not",
+        proves="two right implementations pass your test, seven wrong ones do not",
         misconceptions=PROBE_MISTAKES,
     ),
     Exercise(

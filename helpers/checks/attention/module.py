@@ -79,6 +79,27 @@ def _padding(case: Case, outputs: Mapping[str, Any]) -> str | None:
     return f"one padded key has weight {largest:.4f}" if largest > 1e-6 else None
 
 
+class _Swapped(SelfAttention):
+    """The sizes of the layers the wrong way round."""
+
+    def __init__(self, d_model: int, d_head: int) -> None:
+        super().__init__(d_head, d_model)
+
+
+class _Truth(SelfAttention):
+    """Asks a whole mask whether it is true."""
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Any:
+        return super().attend(query, key, value, mask if mask else None)
+
+
+class _ZeroedInput(SelfAttention):
+    """Sets the vectors at padding to 0, and blocks nothing."""
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Any:
+        return super().forward(x if mask is None else x * mask[..., None])
+
+
 class _Step(SelfAttention):
     """Self-attention with one step exchanged."""
 
@@ -117,8 +138,22 @@ def _masking(shape: Callable) -> type:
     return Wrong
 
 
+def _always(shape: Callable) -> type:
+    """Self-attention that turns the mask without asking whether there is one."""
+
+    class Wrong(SelfAttention):
+        def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Any:
+            return attention(query, key, value, shape(mask), need_weights=True)
+
+    return Wrong
+
+
 def _projecting(project: Callable) -> type:
     return type("_Wrong", (_Step,), {"project": project})
+
+
+def _square(mask: Tensor) -> Tensor:
+    return mask[:, None, :] & mask[:, :, None]
 
 
 MODULE_MISTAKES = (
@@ -148,6 +183,55 @@ MODULE_MISTAKES = (
             ),
             _masking(lambda mask: mask),
         ),
+    ),
+    Misconception(
+        "padded queries blocked as well",
+        "The mask blocks the rows of the padded queries, too: such a row has nothing "
+        "left to share its 1 among.",
+        "The mask says which tokens may be looked at: which one axis of the scores?",
+        (
+            _masking(_square),
+            _module(shape=_square),
+            _module(
+                shape=_square,
+                use=lambda scores, mask: scores.masked_fill(~mask, float("-inf")),
+            ),
+        ),
+    ),
+    Misconception(
+        "an axis for heads",
+        "The mask has four axes, as for several heads, and gave one more to "
+        "everything.",
+        "How many axes do the scores of a single head have?",
+        (_masking(lambda mask: mask[:, None, None, :]),),
+    ),
+    Misconception(
+        "padding set to 0 in x",
+        "The vectors at padding became 0, but their keys may still be attended to: "
+        "a score of 0 is a score.",
+        "Where in the formula does a mask take part?",
+        (_ZeroedInput,),
+    ),
+    Misconception(
+        "no mask not expected",
+        "The mask was used without asking whether there is one.",
+        "What is `mask` when the module is called with x alone?",
+        (
+            _always(lambda mask: mask[:, None, :]),
+            _always(lambda mask: mask.unsqueeze(1)),
+        ),
+    ),
+    Misconception(
+        "a mask asked for its truth",
+        "`if mask` asks a whole tensor whether it is true, and it has many answers.",
+        "What you want to know is whether there is a mask at all.",
+        (_Truth,),
+    ),
+    Misconception(
+        "sizes of the layers swapped",
+        "The layers turn vectors of d_head numbers into d_model; x comes with d_model.",
+        "In which order does `nn.Linear` take its two sizes?",
+        (_Swapped,),
     ),
     Misconception(
         "mask ignored",
@@ -195,6 +279,12 @@ MODULE_MISTAKES = (
         "What is mixed comes from the key's projection.",
         "Check which layer computes the value.",
         (_projecting(lambda self, x: (self.W_q(x), self.W_k(x), self.W_k(x))),),
+    ),
+    Misconception(
+        "key and value swapped",
+        "The key comes from W_v and the value from W_k.",
+        "Check the order in which the three are handed on.",
+        (_projecting(lambda self, x: (self.W_q(x), self.W_v(x), self.W_k(x))),),
     ),
     Misconception(
         "query and key swapped",

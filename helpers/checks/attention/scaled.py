@@ -114,8 +114,11 @@ def _untransposed(query: Tensor, key: Tensor, value: Tensor, mask: Any = None) -
 
 TURNS = (
     lambda key: key.T,
+    lambda key: key.t(),
     lambda key: key.transpose(0, 1),
     lambda key: key.transpose(1, 2),
+    lambda key: key.permute(0, 2, 1),
+    lambda key: key.transpose(2, 3),
 )
 
 
@@ -127,6 +130,33 @@ def _turned(
         scores = scores.masked_fill(~mask, float("-inf"))
     weights = scores.softmax(-1)
     return weights @ value, weights
+
+
+def _backwards(query: Tensor, key: Tensor, value: Tensor, mask: Any = None) -> Any:
+    scores = key @ query.mT / query.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    weights = scores.softmax(-1)
+    return weights @ value, weights
+
+
+def _always(
+    query: Tensor, key: Tensor, value: Tensor, mask: Any = None, *, block: Callable
+) -> Any:
+    """Use the mask without asking whether there is one."""
+    scores = block(query @ key.mT / query.shape[-1] ** 0.5, mask)
+    weights = scores.softmax(-1)
+    return weights @ value, weights
+
+
+def _asked_for_truth(
+    query: Tensor, key: Tensor, value: Tensor, mask: Any = None
+) -> Any:
+    return attend_step(query, key, value, mask if mask else None)
+
+
+def _filled(weights: Tensor, mask: Tensor | None, with_what: float) -> Tensor:
+    return weights if mask is None else weights.masked_fill(~mask, with_what)
 
 
 def _attend_with(**step: Any) -> partial:
@@ -196,6 +226,13 @@ ATTENTION_MISTAKES = (
         (_attend_with(normalise=lambda scores: scores.softmax(0)),),
     ),
     Misconception(
+        "softmax over axis 2",
+        "The softmax ran over axis 2, which is the keys only with one axis in front, "
+        "and does not exist without a batch.",
+        "Name the axis from the end, so that it stays the same with any batch.",
+        (_attend_with(normalise=lambda scores: scores.softmax(2)),),
+    ),
+    Misconception(
         "softmax over everything",
         "All weights of the tensor together sum to 1.",
         "Each query has its own sum of 1.",
@@ -251,6 +288,70 @@ ATTENTION_MISTAKES = (
         (_attend_with(block=lambda scores, mask: scores, after=_zeroed),),
     ),
     Misconception(
+        "minus infinity after the softmax",
+        "The softmax came first, and its weights were then filled with minus infinity "
+        "or a huge negative number, which is none of the shares.",
+        "Is it before or after the softmax that a huge negative number becomes 0?",
+        (
+            _attend_with(
+                block=lambda scores, mask: scores,
+                after=lambda weights, mask: _filled(weights, mask, float("-inf")),
+            ),
+            _attend_with(
+                block=lambda scores, mask: scores,
+                after=lambda weights, mask: _filled(weights, mask, -1e9),
+            ),
+        ),
+    ),
+    Misconception(
+        "blocked scores made large",
+        "Blocked scores became hugely positive, so the softmax sees nothing else.",
+        "Which end of the number line does the exponential turn into 0?",
+        (
+            _attend_with(
+                block=lambda scores, mask: scores.masked_fill(~mask, float("inf"))
+            ),
+            _attend_with(block=lambda scores, mask: scores.masked_fill(~mask, 1e9)),
+        ),
+    ),
+    Misconception(
+        "mask added",
+        "The boolean mask was added to the scores as it is: True moves a score by 1, "
+        "False by 0.",
+        "How far must a score move before its exponential is 0?",
+        (
+            _attend_with(block=lambda scores, mask: scores + mask),
+            _attend_with(block=lambda scores, mask: scores + ~mask),
+        ),
+    ),
+    Misconception(
+        "0 times infinity",
+        "The mask was multiplied by infinity: where it is 0, the product is NaN.",
+        "Look for a function that fills places instead of multiplying.",
+        (_attend_with(block=lambda scores, mask: scores + ~mask * float("-inf")),),
+    ),
+    Misconception(
+        "no mask not expected",
+        "The mask was used without asking whether there is one.",
+        "What is `mask` when the function is called with three tensors?",
+        tuple(
+            partial(_always, block=block)
+            for block in (
+                lambda scores, mask: scores.masked_fill(~mask, float("-inf")),
+                lambda scores, mask: scores.masked_fill(mask == 0, float("-inf")),
+                lambda scores, mask: scores.masked_fill(
+                    mask.logical_not(), float("-inf")
+                ),
+            )
+        ),
+    ),
+    Misconception(
+        "a mask asked for its truth",
+        "`if mask` asks a whole tensor whether it is true, and it has many answers.",
+        "What you want to know is whether there is a mask at all.",
+        (_asked_for_truth,),
+    ),
+    Misconception(
         "blocked scores set to 0",
         "Blocked scores became 0, or nearly 0, and exp(0) is 1.",
         "Which score becomes 0 under the exponential?",
@@ -264,6 +365,13 @@ ATTENTION_MISTAKES = (
         "Query and key were multiplied without turning the key's last two axes.",
         "(query, d_head) @ (key, d_head) does not fit: which axis is summed over?",
         (_untransposed,),
+    ),
+    Misconception(
+        "key times query",
+        "The product is the wrong way round: the rows of the scores belong to keys, "
+        "not to queries.",
+        "Put the shapes below each other: which of the two must come first?",
+        (_backwards,),
     ),
     Misconception(
         "transpose counted from the front",
@@ -313,6 +421,10 @@ ATTENTION_MISTAKES = (
             lambda query, key, value, mask=None: (
                 attend_step(query, key, value, mask)[0],
                 query @ key.mT / query.shape[-1] ** 0.5,
+            ),
+            lambda query, key, value, mask=None: (
+                attend_step(query, key, value, mask)[0],
+                query @ key.mT,
             ),
         ),
     ),

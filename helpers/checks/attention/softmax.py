@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -33,7 +34,14 @@ def _softmax_cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
     names = ("x", "dim")
     table, block = normal(draw, 3, 5), normal(draw, 2, 3, 5)
-    large = torch.tensor([[2.0, 4.0, 1000.0], [-1000.0, -1001.0, -1003.0]])
+    large = torch.tensor(
+        [
+            [2.0, 4.0, 1000.0],
+            [-1000.0, -1001.0, -1003.0],
+            [1001.0, 1000.0, 1003.0],
+            [998.0, 999.0, 997.0],
+        ]
+    )
     return [
         Case(
             "the row [2, 4, 5]",
@@ -70,15 +78,47 @@ def _plain_softmax(
 SOFTMAX_MISTAKES = (
     Misconception(
         "no maximum subtracted",
-        "The numbers went straight into the exponential, and exp(1000) is infinite.",
+        "Numbers near 1000 reached the exponential, and exp(1000) is infinite.",
         "What may be subtracted from all numbers of a softmax without changing it?",
         (partial(_plain_softmax, peak=lambda x, dim: 0.0),),
     ),
     Misconception(
+        "the formula as it stood",
+        "Nothing was subtracted, and each exponential was divided by the sum of the "
+        "whole tensor: that is the line from the cell above.",
+        "Two things are missing: what keeps exp(1000) away, and where `dim` belongs.",
+        (lambda x, dim: x.exp() / x.exp().sum(),),
+    ),
+    Misconception(
+        "not the maximum subtracted",
+        "The mean or the smallest number was subtracted; what is left can still be "
+        "too large for an exponential.",
+        "After which subtraction is no number above 0?",
+        (
+            partial(_plain_softmax, peak=lambda x, dim: x.mean(dim, keepdim=True)),
+            partial(_plain_softmax, peak=lambda x, dim: x.amin(dim, keepdim=True)),
+        ),
+    ),
+    Misconception(
+        "subtracted above the line only",
+        "The maximum was subtracted in the numerator, but not in the sum below it.",
+        "Both sides of the fraction need the same exponentials.",
+        (
+            lambda x, dim: (
+                (x - x.amax(dim, keepdim=True)).exp() / x.exp().sum(dim, keepdim=True)
+            ),
+        ),
+    ),
+    Misconception(
         "always the last axis",
-        "The argument `dim` is ignored; the last axis is used instead.",
+        "In the sum, the maximum or both the argument `dim` is ignored; the last axis "
+        "is used instead.",
         "Follow `dim` through your lines: each reduction needs it.",
-        (lambda x, dim: softmax(x, -1),),
+        (
+            lambda x, dim: softmax(x, -1),
+            partial(_plain_softmax, total=lambda e, dim: e.sum(-1, keepdim=True)),
+            partial(_plain_softmax, peak=lambda x, dim: x.amax(-1, keepdim=True)),
+        ),
     ),
     Misconception(
         "always the first axis",
@@ -164,9 +204,13 @@ def _jacobian_cases(seed: int) -> list[Case]:
 
 
 def _places(given: Any) -> Look:
-    """The entries in any order, in any kind of collection."""
-    several = isinstance(given, tuple | list | set | Tensor)
-    return Look({"value": tuple(sorted(map(float, given))) if several else given})
+    """The entries in any order, in any kind of collection; one alone is a list."""
+    if isinstance(given, Tensor | np.ndarray):
+        given = given.tolist()
+    several = given if isinstance(given, tuple | list | set | range) else (given,)
+    if not several or not all(isinstance(place, int | float) for place in several):
+        return Look({"value": given})
+    return Look({"value": tuple(sorted(several))})
 
 
 def _gradient_rows(case: Case, outputs: Mapping[str, Any]) -> str | None:
@@ -190,6 +234,7 @@ def _only_diagonal(z: Tensor) -> Tensor:
     "sign of the off-diagonal",
     "Off the diagonal the sign is plus: all shares would grow together.",
     "If one share grows, do the others grow or shrink?",
+    lambda z: z.softmax(-1).diag() + torch.outer(z.softmax(-1), z.softmax(-1)),
 )
 def _plus(z: Tensor) -> Tensor:
     share = z.softmax(-1)
@@ -216,6 +261,28 @@ def _full_diagonal(z: Tensor) -> Tensor:
 def _no_diagonal(z: Tensor) -> Tensor:
     share = z.softmax(-1)
     return -torch.outer(share, share)
+
+
+@mistake(
+    "diagonal counted twice",
+    "On the diagonal p_i p_i was subtracted twice: in p_i (1 - p_i), and with the "
+    "table of all products.",
+    "Which of your two terms already holds the square on the diagonal?",
+)
+def _twice(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    return (share * (1 - share)).diag() - torch.outer(share, share)
+
+
+@mistake(
+    "a product entry by entry",
+    "`p * p` holds n products, each share with itself, and broadcasting repeated them "
+    "in every row.",
+    "Which operation gives every product p_i p_j a place of its own?",
+)
+def _entrywise(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    return share.diag() - share * share
 
 
 @mistake(
@@ -272,6 +339,8 @@ EXERCISES = (
             _plus,
             _full_diagonal,
             _no_diagonal,
+            _twice,
+            _entrywise,
             _dot,
             _raw,
         ),
@@ -292,6 +361,12 @@ EXERCISES = (
                 "All negative entries were named; a softmax gradient does have some.",
                 "How large can p_i p_j be at most, when p_i + p_j is at most 1?",
                 ((1, 2, 3),),
+            ),
+            Misconception(
+                "one of the two",
+                "That is an impossible entry, but not the only one.",
+                "Compare every other entry with the largest product there can be.",
+                ((1,), (3,)),
             ),
             Misconception(
                 "values instead of places",
