@@ -92,6 +92,27 @@ class LayerThatFillsInMasks(_Parts):
         return self.norm1, self.norm2, self.norm3
 
 
+class OwnNorm(nn.Module):
+    """Layer norm by the formula, with another epsilon."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width))
+
+    def forward(self, x):
+        centred = x - x.mean(-1, keepdim=True)
+        spread = (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+        return self.weight * centred / spread + self.bias
+
+
+class LayerWithOwnNorms(LayerByCases):
+    def __init__(self, d_model, *sizes, **options):
+        super().__init__(d_model, *sizes, **options)
+        self.norm1, self.norm2 = OwnNorm(d_model), OwnNorm(d_model)
+        self.norm3 = OwnNorm(d_model)
+
+
 # --- 5.2 the decoder ---
 
 
@@ -147,6 +168,12 @@ class DecoderWithTable(DecoderByIndex):
         for layer in self.layers:
             x = layer(x, memory, target_mask, source_mask)
         return self.norm(x)
+
+
+class DecoderInSequence(DecoderByIndex):
+    def __init__(self, *sizes, **options):
+        super().__init__(*sizes, **options)
+        self.layers = nn.Sequential(*self.layers)
 
 
 # --- 5.3 the Transformer ---
@@ -264,6 +291,19 @@ def greedy_with_lengths(model, source, source_mask, start, end, max_new_tokens):
     return ids
 
 
+def greedy_one_by_one(model, source, source_mask, start, end, max_new_tokens):
+    rows = []
+    for place in range(len(source)):
+        mask = None if source_mask is None else source_mask[[place]]
+        memory, row = model.encode(source[[place]], mask), [start]
+        while len(row) <= max_new_tokens and end not in row:
+            ids = torch.tensor([row])
+            future = course.look_ahead_mask(len(row))
+            row.append(model.decode(ids, memory, future, mask)[0, -1].argmax().item())
+        rows.append(torch.tensor(row))
+    return nn.utils.rnn.pad_sequence(rows, batch_first=True)
+
+
 # --- 5.6b mass on padding ---
 
 
@@ -315,11 +355,11 @@ def reads_by_repeating(layer) -> bool:
 
 
 VARIANTS = {
-    "5.1": (LayerByCases, LayerByLoop, LayerThatFillsInMasks),
-    "5.2": (DecoderByIndex, DecoderByNames, DecoderWithTable),
+    "5.1": (LayerByCases, LayerByLoop, LayerThatFillsInMasks, LayerWithOwnNorms),
+    "5.2": (DecoderByIndex, DecoderByNames, DecoderWithTable, DecoderInSequence),
     "5.3": (TransformerByMatrix, TransformerInOneLine, TransformerWithoutItsMethods),
     "5.4": (count_by_building, count_by_boxes, count_multiplied_out),
-    "5.5": (greedy_in_a_table, greedy_by_lists, greedy_with_lengths),
+    "5.5": (greedy_in_a_table, greedy_by_lists, greedy_with_lengths, greedy_one_by_one),
     "5.6b": (mass_by_loops, mass_of_the_rest, mass_by_einsum),
     "5.6c": (reads_by_two_facts, reads_in_double, reads_by_repeating),
 }

@@ -290,6 +290,11 @@ def rate_from_its_peak(step, d_model, warmup):
     return peak * min(step / warmup, (warmup / step) ** 0.5)
 
 
+def rate_in_single_precision(step, d_model, warmup):
+    step = torch.tensor(float(step))
+    return d_model**-0.5 * torch.minimum(step**-0.5, step * warmup**-1.5)
+
+
 def _both(collates, shifts):
     return tuple(zip(collates, shifts, strict=True))
 
@@ -338,5 +343,11 @@ VARIANTS = {
         step_with_the_look_ahead_alone,
         step_on_the_real_tokens,
     ),
-    "6.8": (rate_by_cases, rate_by_numpy, rate_by_torch, rate_from_its_peak),
+    "6.8": (
+        rate_by_cases,
+        rate_by_numpy,
+        rate_by_torch,
+        rate_from_its_peak,
+        rate_in_single_precision,
+    ),
 }

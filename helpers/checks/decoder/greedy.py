@@ -27,12 +27,12 @@ class Scripted(nn.Module):
         super().__init__()
         self.table, self.other = (normal(draw, 99, VOCAB) for _ in range(2))
         self.silent, self.end = [0, start], end
-        self.encoded = 0
+        self.encoded = self.decoded = 0  # sentences, however they are batched
         self.scored = 0.0  # tells mistakes apart that led to the same words
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
         """(B, S) -> (B, S, V + 1): a row per word, and when to end."""
-        self.encoded += 1
+        self.encoded += len(source)
         due = source[:, :1].expand_as(source).unsqueeze(-1)
         mixed = _visible(source_mask, source.shape[1]) @ self.other[source]
         return torch.cat([self.other[source] + mixed, due.double()], -1)
@@ -45,6 +45,7 @@ class Scripted(nn.Module):
         source_mask: Tensor | None = None,
     ) -> Tensor:
         """(B, T) -> scores (B, T, V)."""
+        self.decoded += len(target)
         length = target.shape[1]
         may = _visible(target_mask, length)
         place = 1 / torch.arange(1, length + 1).double()[:, None]
@@ -87,10 +88,23 @@ def greedy_decode(
     )
 
 
-def _look(call: Callable, model: Any, *inputs: Any) -> Look:
-    ids = call(model, *inputs)
-    times, scored = getattr(model, "encoded", 1), getattr(model, "scored", 0.0)
-    return Look({"ids": ids, "times the source was encoded": times}, {"scored": scored})
+def _look(call: Callable, model: Any, source: Tensor, *inputs: Any) -> Look:
+    ids = call(model, source, *inputs)
+    if not isinstance(model, Scripted):
+        return Look({"ids": ids})
+    times = model.encoded / len(source)
+    seen = {
+        "ids": ids,
+        "times the source was encoded": int(times) if times % 1 == 0 else times,
+        "decode": "once per word" if model.decoded <= _written(ids) else "more often",
+    }
+    return Look(seen, {"scored": model.scored})
+
+
+def _written(ids: Any) -> int:
+    """How many words it takes to write these ids, sentence by sentence."""
+    whole = isinstance(ids, Tensor) and ids.dim() == 2
+    return ids[:, 1:].numel() if whole else 0
 
 
 def _case(name: str, model: Any, source: Tensor, *rest: Any) -> Case:
@@ -120,13 +134,15 @@ def _cases(seed: int) -> list[Case]:
 
 
 def _real_model(draw: torch.Generator) -> Case:
-    """A small random Transformer; it ends with a word that it does write."""
+    """A small random Transformer; the end is a word that it does write, not start."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(int(words(draw, 10_000, 1)))
         config = TransformerConfig(17, 19, 12, 3, 11, 2, 23, norm_first=True)
         model = Transformer(config).double().eval()
         for value in model.parameters():
             nn.init.normal_(value, std=0.5)
+        with torch.no_grad():
+            model.final_layer.bias[[0, 18]] = -LOUD  # padding and start: never best
     source, mask = words(draw, 17, 3, 7), real(7, 4, 2, of=7)
     free = decoding.greedy_decode(model, source, mask, 18, -1, 6)
     end = int(free[0, 4])
@@ -154,6 +170,7 @@ def _greedy(
     fill: Callable = lambda best, ended, end: best.masked_fill(ended, 0),
     stop: Callable = lambda ended: ended.all(),
     before: bool = False,
+    early: bool = False,
     fewer: int = 0,
     finish: Callable = lambda ids: ids,
 ) -> Tensor:
@@ -176,7 +193,7 @@ def _greedy(
         if before:
             ended |= best == end
         best = fill(best, ended, end)
-        if before and stop(ended):
+        if early and stop(ended | (best == end)):
             break
         ids = torch.cat([ids, best[:, None]], 1)
         ended |= best == end
@@ -247,7 +264,10 @@ MISTAKES = (
         "all ends in the same step",
         "It stops only when all sentences write the end token in the very same step.",
         "Who remembers which sentences have ended before?",
-        (lambda *inputs: _forgetful(*inputs),),
+        (
+            lambda *inputs: _forgetful(*inputs),
+            lambda *inputs: _forgetful(*inputs, fill=True),
+        ),
     ),
     Misconception(
         "words after the end",
@@ -267,7 +287,9 @@ MISTAKES = (
         "What comes first in your loop: writing the word, or noting that it ends?",
         (
             _with(before=True),
+            _with(before=True, early=True),
             _with(before=True, stop=_never),
+            _with(early=True),
         ),
     ),
     Misconception(
@@ -315,6 +337,23 @@ MISTAKES = (
         (_with(again=True),),
     ),
     Misconception(
+        "decode called too often",
+        "The words are right, but `decode` ran more often than once per word.",
+        "Where do you call `decode`, and when is there nothing left to write?",
+        (
+            lambda *inputs: _cut_afterwards(*inputs),
+            lambda *inputs: _filled_afterwards(*inputs),
+            lambda model, *inputs: _greedy(_Stutter(model), *inputs),
+        ),
+    ),
+    Misconception(
+        "not cut to the longest sentence",
+        "The result is as wide as max_new_tokens allows, though all sentences ended "
+        "before.",
+        "The docstring says how far the padding goes: up to which sentence?",
+        (lambda *inputs: _as_wide_as_may_be(*inputs),),
+    ),
+    Misconception(
         "one word too few",
         "The start token was counted among the new ones.",
         "How many tokens may be written, and how many stand there already?",
@@ -329,12 +368,49 @@ MISTAKES = (
 )
 
 
-def _forgetful(model, source, source_mask, start, end, max_new_tokens) -> Tensor:
+def _cut_afterwards(*inputs: Any) -> Tensor:
+    """All words that may be written, then without the columns of padding alone."""
+    ids = _greedy(*inputs, stop=_never)
+    return ids[:, (ids != 0).any(0)]
+
+
+def _filled_afterwards(*inputs: Any) -> Tensor:
+    """The same, with padding behind each end only when all is written."""
+    ids, end = _greedy(*inputs, stop=_never, fill=_unfilled), inputs[-2]
+    ends = (ids == end).long()
+    ids[ends.cumsum(1) > ends] = 0
+    return ids[:, (ids != 0).any(0)]
+
+
+def _as_wide_as_may_be(*inputs: Any) -> Tensor:
+    ids = _greedy(*inputs)
+    return nn.functional.pad(ids, (0, inputs[-1] + 1 - ids.shape[1]))
+
+
+class _Stutter:
+    """Asks the model twice for each word."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.encode = model.encode
+
+    def decode(self, *inputs: Any) -> Tensor:
+        """Decode, and decode again."""
+        self.model.decode(*inputs)
+        return self.model.decode(*inputs)
+
+
+def _forgetful(
+    model, source, source_mask, start, end, max_new_tokens, fill=False
+) -> Tensor:
     memory = model.encode(source, source_mask)
     ids = source.new_full((len(source), 1), start)
+    best = torch.zeros(len(source)) - 1
     for _ in range(max_new_tokens):
         mask = look_ahead_mask(ids.shape[1])
+        ended = (best == end) & fill
         best = model.decode(ids, memory, mask, source_mask)[:, -1].argmax(-1)
+        best = best.masked_fill(ended, 0)
         ids = torch.cat([ids, best[:, None]], 1)
         if (best == end).all():
             break
@@ -355,7 +431,7 @@ EXERCISES = (
         ),
         cases=_cases,
         proves="start, end and padding in a batch, both masks, one look at the source, "
-        "a real model",
+        "one call of decode per word, a real model",
         misconceptions=MISTAKES,
     ),
 )

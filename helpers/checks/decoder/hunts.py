@@ -54,6 +54,13 @@ FLOOR = (
         ("memory", "source"),
         of=1,
     ),
+    Misconception(
+        "another spelling",
+        "`forward` has no argument of that name.",
+        "Look at the first line of `Trusting.forward`, and copy the name.",
+        ("mask", "masks", "look_ahead_mask", "causal_mask", "target mask", "tgt_mask"),
+        of=1,
+    ),
 )
 
 # --- 5.6b ---
@@ -129,6 +136,7 @@ MASS_MISTAKES = (
             lambda weights, mask: (
                 weights[(~mask).expand_as(weights)].mean().nan_to_num().item()
             ),
+            lambda weights, mask: weights[(~mask).expand_as(weights)].mean().item(),
         ),
     ),
     Misconception(
@@ -174,12 +182,13 @@ def _reads(
     listens: bool = True,
     in_any_order: bool = True,
     close: Callable = _close,
+    axis: int = 1,
 ) -> bool:
     draw = torch.Generator().manual_seed(56)
     x, memory, other = (normal(draw, 3, 5, 8).float() for _ in range(3))
     output = layer(x, memory)
     heard = not close(layer(x, other), output)
-    as_a_set = close(layer(x, memory.flip(1)), output)
+    as_a_set = close(layer(x, memory.flip(axis)), output)
     return (heard or not listens) and (as_a_set or not in_any_order)
 
 
@@ -267,6 +276,16 @@ PROBE_MISTAKES = (
         "The test shuffles memory; a layer that never reads it does not mind.",
         "What must happen when memory is a different sentence?",
         (partial(_reads, listens=False),),
+    ),
+    Misconception(
+        "True to none of them",
+        "The test says False to all of them, the right layers included.",
+        "Which axis of memory holds its words, and what must shuffling them change?",
+        (
+            lambda layer: False,
+            partial(_reads, axis=0),
+            partial(_reads, axis=2),
+        ),
     ),
     Misconception(
         "exact comparison",

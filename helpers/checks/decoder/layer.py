@@ -8,15 +8,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers.checks.decoder.shared import attend, no_future, normal, real
+from helpers.checks.encoder.shared import lacking, shake
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
 from helpers.models.layers import FeedForward
 from helpers.models.multi_head import MultiHeadAttention
 
 NORMS = ("norm1", "norm2", "norm3")
+AS_ASKED = "as asked"
 
 
 class DecoderLayer(nn.Module):
     """The course's own answer to 5.1; misconceptions exchange one of its steps."""
+
+    parts = AS_ASKED  # the reference's parts may be a student's, so it says itself
 
     def __init__(
         self,
@@ -76,24 +80,46 @@ class DecoderLayer(nn.Module):
         return self.normalise(norm, x + self.drop(sublayer(x)))
 
 
-@torch.no_grad()
-def _shake_three(call: Any) -> None:
-    """Gain and bias by the norm's name: fresh ones hide which was used where."""
-    for number, name in enumerate(NORMS):
-        draw = torch.Generator().manual_seed(number)
-        norm = getattr(call, name, None)
-        if isinstance(norm, nn.LayerNorm):
-            norm.weight.copy_(1 + 0.5 * normal(draw, *norm.weight.shape))
-            norm.bias.copy_(0.5 * normal(draw, *norm.bias.shape))
+def _norms(call: Any) -> list:
+    return [getattr(call, name, None) for name in NORMS]
+
+
+def _parts(call: Any, x: Tensor) -> str:
+    """What the course's classes say of themselves, and what a student's parts are."""
+    if isinstance(call, DecoderLayer):
+        return call.parts
+    norms = _norms(call)
+    attentions = [
+        getattr(call, f"{name}_attention", None) for name in ("self", "cross")
+    ]
+    if not all(isinstance(part, nn.Module) for part in (*attentions, *norms)):
+        return AS_ASKED  # what is missing is told by its name
+    missing = lacking(attentions=attentions, norms=norms)
+    if missing != "there":
+        return f"biases {missing}"
+    return AS_ASKED if all(_is_layer_norm(norm, x) for norm in norms) else NO_NORM
+
+
+NO_NORM = "a norm that is no layer norm"
+
+
+def _is_layer_norm(norm: Any, x: Tensor) -> bool:
+    """Whatever its epsilon, and whoever wrote it."""
+    gain, shift = getattr(norm, "weight", None), getattr(norm, "bias", None)
+    right = F.layer_norm(x, x.shape[-1:], gain, shift)
+    with torch.no_grad():
+        found = norm(x)
+    return found.shape == x.shape and bool((found - right).abs().max() < 1e-2)
 
 
 def _evaluating(call: Any, *inputs: Any) -> Look:
-    _shake_three(call)
-    return Look({"output": call.eval()(*inputs)})
+    shake(*_norms(call))  # fresh ones hide which was used where
+    output = call.eval()(*inputs)
+    return Look({"output": output, "parts": _parts(call, inputs[0])})
 
 
 def _training(call: Any, *inputs: Any) -> Look:
-    _shake_three(call)
+    shake(*_norms(call))
     return Look({"output": call.train()(*inputs)})
 
 
@@ -226,6 +252,17 @@ def _from_normalised(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Ten
     return x + self.drop(sublayer(x))
 
 
+def _one_undropped(*bare: str) -> type:
+    def add(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+        if not any(norm is getattr(self, name) for name in bare):
+            return DecoderLayer.add(self, x, sublayer, norm)
+        if self.norm_first:
+            return x + sublayer(self.normalise(norm, x))
+        return self.normalise(norm, x + sublayer(x))
+
+    return _wrong(add=add)
+
+
 def _drop_the_sum(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
     if self.norm_first:
         return self.drop(x + sublayer(self.normalise(norm, x)))
@@ -259,6 +296,21 @@ def _source_twice(self: Any, x: Tensor, memory: Tensor, target, source=None) -> 
 
 ALL = ("recall", "norm1"), ("consult", "norm2"), ("think", "norm3")
 MISTAKES = (
+    Misconception(
+        "parts without biases",
+        "The layer computes the right thing, but some of its parts have no biases.",
+        "Build the parts as in lesson 04, without an argument that forbids a bias.",
+        tuple(
+            _wrong(parts=f"biases missing in {where}")
+            for where in ("attentions", "norms", "attentions and norms")
+        ),
+    ),
+    Misconception(
+        "another norm than layer norm",
+        "The norms stand in the right places, but they do not compute layer norm.",
+        "Feed one of them a row of numbers. Has the result mean 0 and variance 1?",
+        (_wrong(parts=NO_NORM),),
+    ),
     Misconception(
         "keys and values from the decoder",
         "The second attention reads the decoder's own vectors: the source is never "
@@ -517,6 +569,15 @@ MISTAKES = (
         (_wrong(drop=lambda self, y: y),),
     ),
     Misconception(
+        "a sublayer without dropout",
+        "What one or two of the three sublayers add is never dropped.",
+        "Count in your `forward`: sublayers, and uses of the dropout.",
+        (
+            *(_one_undropped(name) for name in NORMS),
+            *(_one_undropped(*(n for n in NORMS if n != name)) for name in NORMS),
+        ),
+    ),
+    Misconception(
         "dropout on the sum",
         "Dropout took the residual along: with a rate of 1 nothing is left of x.",
         "What should be dropped: x, or what the sublayer adds to it?",
@@ -549,7 +610,7 @@ EXERCISES = (
         ),
         cases=_cases,
         proves="two attentions and where they look, both masks, both norm orders, "
-        "dropout in training only, the gradient",
+        "layer norms, biases, dropout in training only, the gradient",
         misconceptions=MISTAKES,
     ),
 )

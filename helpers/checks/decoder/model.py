@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -67,6 +68,13 @@ def _bias(call: Any) -> str:
     return "missing" if missing else "there"
 
 
+def _training(call: Any, *inputs: Any) -> Look:
+    """From one random state: a rate that was not handed on drops the same places."""
+    call.double().train()
+    torch.default_generator.manual_seed(1)
+    return Look({"logits": call(*inputs)})
+
+
 def _reading(call: Any, *inputs: Any) -> Look:
     return Look({"memory": call.double().eval().encode(*inputs)})
 
@@ -77,6 +85,8 @@ def _writing(call: Any, *inputs: Any) -> Look:
 
 FEW = TransformerConfig(17, 13, 6, 3, 11, 2, 9, 0.1)  # more words to read
 MANY = TransformerConfig(13, 19, 10, 5, 7, 1, 8, 0.1, norm_first=True)
+LONG = TransformerConfig(7, 5, 4, 2, 3, 1, 520, 0.1)  # longer than by default
+RISKY = replace(FEW, dropout=1.0)
 NAMES = ("source", "target", "source_mask", "target_mask")
 
 
@@ -119,6 +129,16 @@ def _model_cases(seed: int) -> list[Case]:
             init=(MANY,),
             look=_writing,
         ),
+        Case(
+            "515 words on both sides",
+            (*_inputs(draw, LONG, 1, 515, 515), None, no_future(515)),
+            **{**one, "init": (LONG,)},
+        ),
+        Case(
+            "dropout 1.0, in training",
+            (*few, padding, no_future(5)),
+            **{**one, "init": (RISKY,), "look": _training},
+        ),
         Case("the gradient", (*many, mask, no_future(3)), **{**two, "gradient": True}),
     ]
 
@@ -143,6 +163,15 @@ def _finishing(finish: Callable) -> type:
     return _wrong(decode=decode)
 
 
+def _ending(finish: Callable) -> type:
+    """The same at the end of `forward` alone."""
+
+    def forward(self, *inputs: Any) -> Tensor:
+        return finish(Transformer.forward(self, *inputs))
+
+    return _wrong(forward=forward)
+
+
 def _calling(forward: Callable) -> type:
     return _wrong(
         forward=lambda self, source, target, source_mask, target_mask: forward(
@@ -158,6 +187,22 @@ def _other_vocabularies(self: Any, config: TransformerConfig) -> None:
     Transformer.__init__(self, turned)
 
 
+def _left_out() -> list[type]:
+    """Encoder and decoder with some options as they are by default."""
+    default = TransformerConfig(1, 1)
+
+    def build(names: tuple[str, ...]) -> Callable:
+        kept = {name: getattr(default, name) for name in names}
+        return lambda self, config: Transformer.__init__(self, replace(config, **kept))
+
+    options = ("max_length", "dropout", "norm_first")
+    return [
+        _wrong(__init__=build(names))
+        for count in (1, 2, 3)
+        for names in combinations(options, count)
+    ]
+
+
 def _source_words_scored(self: Any, config: TransformerConfig) -> None:
     Transformer.__init__(self, config)
     self.final_layer = nn.Linear(config.d_model, config.source_vocab)
@@ -168,6 +213,13 @@ def _detached(self: Any, source: Tensor, target: Tensor, mask: Any, future: Any)
 
 
 MODEL_MISTAKES = (
+    Misconception(
+        "options left out",
+        "Encoder and decoder did not get all that config holds: length, dropout or "
+        "norm order are the defaults.",
+        "Compare what you hand to `Encoder` with `config.stack`, which was printed.",
+        tuple(_left_out()),
+    ),
     Misconception(
         "final layer without a bias",
         "The model computes the right thing, but its final layer has no bias.",
@@ -200,6 +252,24 @@ MODEL_MISTAKES = (
         (
             _wrong(encode=lambda self, source, source_mask=None: self.encoder(source)),
             _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s), f, m)),
+        ),
+    ),
+    Misconception(
+        "source mask not used",
+        "The source's mask went nowhere: encoder and decoder read padding.",
+        "Who looks at the source's tokens? Count the places.",
+        (_calling(lambda self, s, t, m, f: self.decode(t, self.encode(s), f)),),
+    ),
+    Misconception(
+        "masks exchanged in decode",
+        "`decode` gave the two masks to the decoder in the wrong order.",
+        "Compare the order of the arguments of `decode` with the decoder's own.",
+        (
+            _decoding(
+                lambda self, t, memory, f, m: self.final_layer(
+                    self.decoder(t, memory, m, f)
+                )
+            ),
         ),
     ),
     Misconception(
@@ -268,19 +338,27 @@ MODEL_MISTAKES = (
         (
             _finishing(lambda logits: logits.softmax(-1)),
             _finishing(lambda logits: logits.log_softmax(-1)),
+            _ending(lambda logits: logits.softmax(-1)),
+            _ending(lambda logits: logits.log_softmax(-1)),
         ),
     ),
     Misconception(
         "words instead of scores",
         "What comes back is the best word at each place, not a score for every word.",
         "What does the docstring call the result? Could a loss learn from one word?",
-        (_finishing(lambda logits: logits.argmax(-1)),),
+        (
+            _finishing(lambda logits: logits.argmax(-1)),
+            _ending(lambda logits: logits.argmax(-1)),
+        ),
     ),
     Misconception(
         "only the last place",
         "Scores came back for the last place only; training needs them at every place.",
         "What shape does the docstring of `decode` promise?",
-        (_finishing(lambda logits: logits[:, -1]),),
+        (
+            _finishing(lambda logits: logits[:, -1]),
+            _ending(lambda logits: logits[:, -1]),
+        ),
     ),
     Misconception(
         "decoder reads the source",
@@ -473,7 +551,7 @@ EXERCISES = (
         ),
         cases=_model_cases,
         proves="encode, decode and both together, where each mask goes, two "
-        "vocabularies, a gradient in every part",
+        "vocabularies, all options, a gradient in every part",
         misconceptions=MODEL_MISTAKES,
     ),
     Exercise(

@@ -40,7 +40,8 @@ def shake(module: Any) -> None:
     for norm in norms:
         for name, middle in (("weight", 1.0), ("bias", 0.0)):
             value = getattr(norm, name)
-            value.copy_(middle + 0.5 * normal(draw, *value.shape))
+            if value is not None:
+                value.copy_(middle + 0.5 * normal(draw, *value.shape))
 
 
 def attend(part: nn.Module, *inputs: Any) -> Tensor:

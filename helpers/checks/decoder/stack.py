@@ -80,11 +80,18 @@ class Decoder(nn.Module):
 
 
 def _look(call: Any, *inputs: Any) -> Look:
-    layers = call.layers if isinstance(call.layers, nn.ModuleList) else ()
+    layers = getattr(call, "layers", ...)
+    if not isinstance(layers, nn.ModuleList | nn.Sequential):
+        kind = "missing" if layers is ... else f"a {type(layers).__name__}"
+        return Look({"part layers": kind, "output": None})
     for part in (*layers, call.norm):
         shake(part)
-    different = len({id(layer) for layer in layers})
-    return Look({"different layers": different, "output": call(*inputs)})
+    seen = {
+        "part layers": "ModuleList",
+        "different layers": len({id(layer) for layer in layers}),
+    }
+    torch.default_generator.manual_seed(1)  # a wrong rate drops the same places in all
+    return Look({**seen, "output": call(*inputs)})
 
 
 def _evaluating(call: Any, *inputs: Any) -> Look:
@@ -144,9 +151,38 @@ def _running(run: Callable) -> type:
     )
 
 
-def _as_it_was(self: Any, layer: Any, *inputs: Any) -> Tensor:
-    layer.norm_first = False
-    return layer(*inputs)
+def _with_options(change: Callable) -> type:
+    """Other options for the layers; gets the rate and norm_first that were asked."""
+
+    def run(self: Any, layer: Any, *inputs: Any) -> Tensor:
+        layer.dropout.p, layer.norm_first = change(self.rate, self.norm_first)
+        return layer(*inputs)
+
+    return _wrong(run=run)
+
+
+def _first_only(self: Any, x: Tensor, *inputs: Any) -> Tensor:
+    return self.run(self.layers[0], x, *inputs)
+
+
+def _norm_every_layer(self: Any, x: Tensor, *inputs: Any) -> Tensor:
+    for layer in self.layers:
+        x = self.norm(self.run(layer, x, *inputs))
+    return x
+
+
+def _drop_words(self: Any, ids: Tensor) -> Tensor:
+    return self.positions(Decoder.drop(self, self.embedding(ids)))
+
+
+def _scaled(self: Any, ids: Tensor) -> Tensor:
+    words = self.embedding(ids)
+    return self.positions(words * words.shape[-1] ** 0.5)
+
+
+def _words_twice(self: Any, ids: Tensor) -> Tensor:
+    words = self.embedding(ids)
+    return words + self.positions(words)
 
 
 def _always_from_the_start(self: Any, x: Tensor, *inputs: Any) -> Tensor:
@@ -186,11 +222,7 @@ MISTAKES = (
         "a plain list",
         "The layers are in a Python list: torch does not see their weights.",
         "Which container tells the module that it has sub-modules?",
-        (
-            _wrong(
-                stack=lambda self, count: [self.layer().double() for _ in range(count)]
-            ),
-        ),
+        (_wrong(stack=lambda self, count: [self.layer() for _ in range(count)]),),
     ),
     Misconception(
         "target mask not passed",
@@ -232,7 +264,49 @@ MISTAKES = (
         "norm_first not passed on",
         "The layers are post-norm, whatever was asked for.",
         "Follow `norm_first` from the arguments of `__init__` to the layers.",
-        (_wrong(run=_as_it_was),),
+        (_with_options(lambda rate, norm_first: (rate, False)),),
+    ),
+    Misconception(
+        "dropout not passed on",
+        "The layers drop a tenth, whatever rate was asked for.",
+        "Follow `dropout` from the arguments of `__init__` to the layers.",
+        (_with_options(lambda rate, norm_first: (0.1, norm_first)),),
+    ),
+    Misconception(
+        "no option passed on",
+        "The layers were built with sizes only: dropout and norm order are defaults.",
+        "Compare the arguments of `__init__` with those you give to each layer.",
+        (_with_options(lambda rate, norm_first: (0.1, False)),),
+    ),
+    Misconception(
+        "only the first layer",
+        "The result is what the first layer put out.",
+        "Does the loop end too early? Look at the indentation of `return`.",
+        (_wrong(climb=_first_only),),
+    ),
+    Misconception(
+        "last norm after every layer",
+        "The last norm came after each layer, not once at the end.",
+        "Is it inside your loop?",
+        (_wrong(climb=_norm_every_layer, finish=lambda self, x: x),),
+    ),
+    Misconception(
+        "embedding scaled twice",
+        "The words' vectors were multiplied by the root of d_model once more.",
+        "What does `TokenEmbedding` do itself? Its line in `__init__` says it.",
+        (_wrong(embed=_scaled),),
+    ),
+    Misconception(
+        "words added twice",
+        "The words' vectors were added to a sum that holds them already.",
+        "What does `PositionalEncoding` return: its table, or x plus its table?",
+        (_wrong(embed=_words_twice),),
+    ),
+    Misconception(
+        "dropout before the positions",
+        "Dropout hit the words before the positions were added.",
+        "In which order does the text name words, positions and dropout?",
+        (_wrong(embed=_drop_words, drop=lambda self, x: x),),
     ),
     Misconception(
         "last norm missing",

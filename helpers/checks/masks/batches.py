@@ -1,11 +1,13 @@
 """6.6: pairs into a batch, and the target shifted against itself."""
 
+import copy
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.checks.masks.shared import padded_ids
 
 Pairs = list[tuple[list[int], list[int]]]
@@ -45,7 +47,7 @@ def _cases(seed: int) -> list[Case]:
 
     def batch(name: str, *lengths: tuple[int, int]) -> Case:
         pairs = [(_sentence(draw, s), _sentence(draw, t)) for s, t in lengths]
-        return Case(name, (pairs,), inputs=("pairs",))
+        return Case(name, (pairs,), inputs=("pairs",), look=_collating)
 
     def target(name: str, lengths: tuple[int, ...], width: int) -> Case:
         ids = padded_ids(draw, lengths, width)
@@ -61,6 +63,16 @@ def _cases(seed: int) -> list[Case]:
         target("three targets of seven tokens", (6, 7, 4), 7),
         target("one target of two tokens", (2,), 2),
     ]
+
+
+def _collating(call: Callable, pairs: Pairs) -> Look:
+    """The two tables, and whether the caller's lists are what they were."""
+    before = copy.deepcopy(pairs)
+    result: Any = call(pairs)
+    two = isinstance(result, tuple | list) and len(result) == 2
+    tables = dict(zip(("source", "target"), result, strict=True)) if two else {}
+    lists = "unchanged" if pairs == before else "changed"
+    return Look({**(tables or {"result": result}), "the lists in pairs": lists})
 
 
 def _each(
@@ -135,6 +147,20 @@ def _swapped(pairs: Pairs) -> tuple[Tensor, Tensor]:
 )
 def _floats(pairs: Pairs) -> tuple[Tensor, Tensor]:
     return _each(lambda side: _table(side).float())(pairs)
+
+
+@mistake(
+    "pairs lengthened in place",
+    "The padding was appended to the lists in `pairs` themselves; they belong to the "
+    "caller, and in the next batch they come back padded.",
+    "Look for `append`, `extend` and `+=`: whose list do they lengthen?",
+)
+def _lengthened(pairs: Pairs) -> tuple[Tensor, Tensor]:
+    tables = collate(pairs)
+    for pair in pairs:
+        for ids, table in zip(pair, tables, strict=True):
+            ids.extend([0] * (table.shape[1] - len(ids)))
+    return tables
 
 
 @mistake(
@@ -231,6 +257,7 @@ EXERCISES = (
             _one_width,
             _swapped,
             _floats,
+            _lengthened,
             _same,
             _backwards,
             _half,

@@ -84,6 +84,12 @@ def _two_ahead(length: int) -> Tensor:
     return look_ahead_mask(length) | _everything(length).triu(2).tril(2)
 
 
+def _first_place(length: int) -> Tensor:
+    mask = look_ahead_mask(length)
+    mask[:1, 1:2] = True
+    return mask
+
+
 def _late(length: int) -> Tensor:
     mask = look_ahead_mask(length)
     mask[5:6, 6:7] = True
@@ -97,6 +103,7 @@ PATIENTS = {
     "a model that sees the future and not the past": Patient(_future),
     "a model whose future is open by one": Patient(lambda n: _everything(n).tril(1)),
     "a model that leaks at one place: token 2 sees token 3": Patient(_one_place),
+    "a model that leaks at one place: token 0 sees token 1": Patient(_first_place),
     "a model in which only the last token but one sees the last": Patient(_at_the_end),
     "a model whose tokens see the next but one, and not the next": Patient(_two_ahead),
     "a model that leaks at one place: token 5 sees token 6": Patient(_late),
@@ -111,6 +118,10 @@ def is_causal(model: Callable) -> bool:
 
 def _largest(difference: Tensor) -> bool:
     return bool((difference.abs() < 1e-4).all())
+
+
+def _below(difference: Tensor) -> bool:
+    return difference.abs().max() < 1e-4
 
 
 def _probe(
@@ -173,6 +184,31 @@ MISTAKES = (
             partial(_probe, rows=lambda place: slice(1)),
             partial(_probe, places=(LENGTH // 2,)),
             partial(_probe, places=(1,)),
+        ),
+    ),
+    Misconception(
+        "row 0 never compared",
+        "A leak from token 1 into row 0 goes unseen.",
+        "Which is the first token that an earlier row must not know?",
+        (
+            partial(_probe, places=range(2, LENGTH)),
+            partial(_probe, rows=lambda place: slice(1, place)),
+        ),
+    ),
+    Misconception(
+        "last token never exchanged",
+        "A leak from the last token into the row before it goes unseen.",
+        "At which place does your loop end? `range` leaves its end out.",
+        (partial(_probe, places=range(1, LENGTH - 1)),),
+    ),
+    Misconception(
+        "nothing to compare",
+        "At one place no rows are left to compare, and the largest of no numbers is an "
+        "error.",
+        "Before which place stands no row? At which place does your loop begin?",
+        (
+            partial(_probe, places=range(LENGTH), same=_below),
+            partial(_probe, rows=lambda place: slice(place - 1), same=_below),
         ),
     ),
     Misconception(
@@ -244,7 +280,7 @@ EXERCISES = (
         points=3,
         answers=(Answer("is_causal", is_causal, {"verdict": ""}),),
         cases=_patients,
-        proves="two right models pass your test, eight that leak do not",
+        proves="two right models pass your test, nine that leak do not",
         misconceptions=MISTAKES,
     ),
 )

@@ -96,6 +96,7 @@ def _flat(ids: Tensor) -> Tensor:
     "What does a comparison return, before anything is converted?",
     lambda ids: (ids != 0).long()[:, None, None, :],
     lambda ids: (ids != 0).int()[:, None, None, :],
+    lambda ids: (ids != 0).to(torch.uint8)[:, None, None, :],
 )
 def _numbers(ids: Tensor) -> Tensor:
     return (ids != 0).float()[:, None, None, :]

@@ -130,6 +130,15 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
+def _flattened(logits: Tensor, labels: Tensor) -> Tensor:
+    return F.cross_entropy(
+        logits.flatten(0, 1),
+        labels.flatten(),
+        ignore_index=0,
+        label_smoothing=SMOOTHING,
+    )
+
+
 def _smooth_everywhere(logits: Tensor, labels: Tensor) -> Tensor:
     """The label's part skips padding, the part that is spread out does not."""
     log = logits.log_softmax(-1)
@@ -290,6 +299,37 @@ MISTAKES = (
                 padding_mask(written),
             )
         },
+    ),
+    _wrong(
+        "no masks",
+        "The model got no mask at all: padding is read, and the decoder sees the "
+        "tokens that it should predict.",
+        "The model takes two masks. From which ids is each made?",
+        {"masks": lambda source, written, target: (None, None)},
+    ),
+    _wrong(
+        "masks exchanged",
+        "The model got the target's mask where it takes the source's.",
+        "In which order does the docstring list what the model takes?",
+        {
+            "masks": lambda source, written, target: (
+                target_mask(written),
+                padding_mask(source),
+            )
+        },
+    ),
+    _wrong(
+        "one side left whole",
+        "Only input or labels were shortened, so they differ in length.",
+        "Read the error: which two sizes does the loss compare?",
+        *(
+            {"shift": shift, "loss_of": loss_of}
+            for shift in (
+                lambda target: (target, target[:, 1:]),
+                lambda target: (target[:, :-1], target),
+            )
+            for loss_of in (_cross_entropy, _flattened)
+        ),
     ),
     _wrong(
         "source mask not passed",
