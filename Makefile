@@ -80,7 +80,7 @@ bench: setup  ## measure the course beside its peers; QUICK=1 for a first look
 	$(if $(QUICK),,$(PY) -m tools.build)
 
 progress: setup  ## print which exercises you have passed
-	@$(PY) -m helpers.checks.progress
+	@$(PY) -m helpers.checks
 
 pretrain: setup  ## train the bundled language model again
 	$(PY) -m tools.pretrain $(ARGS)

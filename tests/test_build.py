@@ -425,7 +425,10 @@ def test_a_solution_is_executed_again_when_asked_or_not_complete(built):
 
 def test_one_lesson_is_chosen_by_its_number(built):
     assert built.run("7") == built.run("07") == (0, "07_tiny: built, outputs kept\n")
-    assert built.run("08") == (2, "No lesson 08 in lessons/.\n")
+    for asked in ("08", "xx", "07 08", "077"):
+        status, said = built.run(*asked.split())
+        unknown = asked.split()[-1]
+        assert (status, said) == (2, f"There is no lesson {unknown}: choose from 07.\n")
 
 
 # --- red: committed notebooks that are not what the lesson builds ---------------------

@@ -13,7 +13,7 @@ import torch
 from helpers import fine_tuning, pretrained, reviews
 from helpers.checks.bert.shared import VOCAB, tiny_config
 from helpers.fine_tuning import Recipe
-from tools import measure_reviews
+from tools import finetune, measure_reviews
 from tools.execute import quiet_environment
 
 pytestmark = pytest.mark.lesson("09")
@@ -206,6 +206,38 @@ def test_a_launch_that_starts_one_process_says_so(folder, tmp_path):
         timeout=300,
     )
     assert done.returncode and "just one process" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ("--epochs 0", "--epochs is 0: give at least 1."),
+        ("--batch-size 0", "--batch-size is 0: give at least 1."),
+        ("--frozen -1", "--frozen is -1: give at least 0."),
+        ("--fold 9", "--fold is 9: give 0 to 4."),
+        ("--rate 0", "--rate is 0.0: give a number between 0 and 1."),
+        ("--dropout 7", "--dropout is 7.0: give a number from 0 to below 1."),
+        ("--reviews 15", "--reviews is 15: give at least a batch, 16."),
+        ("--model nowhere", "--model is nowhere, and there is no config.json in it"),
+        ("--output README.md", "--output is README.md, where no folder can be made"),
+    ],
+)
+def test_a_wrong_option_is_one_clear_sentence_before_it_trains(
+    wrong, sentence, capsys, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "README.md").touch()
+    assert finetune.main(wrong.split()) == 2
+    said = capsys.readouterr()
+    assert (
+        said.out == "" and said.err.startswith(sentence) and said.err.count("\n") == 1
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+
+
+def test_a_batch_is_a_multiple_of_the_processes():
+    options = finetune.options_of(["--batch-size", "16"])
+    assert "give a multiple" in finetune.complaint(options, processes=3)
 
 
 # --- measuring ------------------------------------------------------------------------

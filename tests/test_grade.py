@@ -340,7 +340,10 @@ def test_earlier_tables_are_kept(tmp_path):
         ([], "No folder was named: say `make grade SUBMISSIONS=folder`."),
         (["--submissions", "/nowhere"], "/nowhere is no folder"),
         (["--submissions", "{empty}"], "There is no notebook in "),
-        (["--submissions", "{empty}", "--lesson", "99"], "There is no lesson 99 in"),
+        (
+            ["--submissions", "{empty}", "--lesson", "99"],
+            "There is no lesson 99: choose from",
+        ),
     ],
 )
 def test_what_can_not_be_graded_is_one_clear_sentence(

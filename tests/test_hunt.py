@@ -87,6 +87,16 @@ def test_a_reason_belongs_to_a_mutant_of_today(number):
     assert set(hunt.reasons()[number]) <= possible
 
 
-def test_an_unknown_exercise_gets_a_sentence(capsys):
-    assert hunt.main(["2.99"]) == 2
-    assert capsys.readouterr().err == "No code is asked for in 2.99.\n"
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (["2.99"], "There is no exercise '2.99': lesson 2 has 2.1, "),
+        (["2.2", "2.8"], "No code is asked for in 2.8: nothing to hunt there."),
+    ],
+)
+def test_what_can_not_be_hunted_is_one_clear_sentence(asked, sentence, capsys):
+    assert hunt.main(asked) == 2
+    said = capsys.readouterr()
+    assert (
+        said.out == "" and said.err.startswith(sentence) and said.err.count("\n") == 1
+    )

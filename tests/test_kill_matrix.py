@@ -61,7 +61,19 @@ def test_one_exercise_is_written_into_the_page(tmp_path, monkeypatch, capsys):
     assert "100.0% rejected" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("wrong", [["--exercise", "2.99"], ["--seeds", "0"]])
-def test_nothing_to_do_is_said(wrong, capsys):
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (["--exercise", "2.99"], "There is no exercise '2.99': lesson 2 has 2.1, "),
+        (["--exercise", "abc"], "There is no exercise 'abc': lessons are 0, 1, "),
+        (["--exercise", "2.8"], "Exercise 2.8 has no known mistakes."),
+        (["--seeds", "0"], "--seeds and --jobs are at least 1."),
+        (["--jobs", "0"], "--seeds and --jobs are at least 1."),
+    ],
+)
+def test_nothing_to_do_is_one_clear_sentence(wrong, sentence, capsys):
     assert main(wrong) == 2
-    assert "Nothing to do" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert (
+        said.out == "" and said.err.startswith(sentence) and said.err.count("\n") == 1
+    )

@@ -277,6 +277,10 @@ def test_the_server_answers_here_alone_and_only_with_its_token(server):
     with pytest.raises(OSError):  # it would answer if it listened on every address
         status("127.0.0.2", port, token)
 
+    page = f"http://127.0.0.1:{port}/lab?token={token}"
+    with urllib.request.urlopen(page) as answer:  # nbgrader's buttons would mislead
+        assert re.search(r"disabledExtensions[^]]+nbgrader", answer.read().decode())
+
     os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does
     assert process.wait(timeout=30) == 0
-    assert "Traceback" not in log.read_text()
+    assert not re.search("Traceback|WARNING", log.read_text())

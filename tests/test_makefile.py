@@ -163,7 +163,7 @@ def test_clean_never_touches_work(folder):
         ("hunt", "tools.hunt"),
         ("bench", "tools.bench"),
         ("transcripts", "tools.transcripts"),
-        ("progress", "helpers.checks.progress"),
+        ("progress", "helpers.checks"),
         ("slides", "tools.slides"),
     ],
 )

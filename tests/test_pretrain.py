@@ -401,6 +401,19 @@ def test_a_stage_names_the_stage_before_it(stage, tmp_path):
         pretrain.main([stage, "--folder", folder, "--target", folder])
 
 
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (["corpus", "--site", "nowhere"], "--site is nowhere, which is no folder"),
+        (["train", "--steps", "0"], "--steps is 0: give at least 1."),
+    ],
+)
+def test_a_wrong_option_leaves_nothing_behind(wrong, sentence, tmp_path):
+    with pytest.raises(SystemExit, match=sentence):
+        pretrain.main([*wrong, "--folder", str(tmp_path / "run")])
+    assert list(tmp_path.iterdir()) == []
+
+
 # --- the checkpoint that the course bundles ------------------------------------------
 
 SENTENCE = "If the file does not exist, a new one is created in the current directory."

@@ -2,7 +2,10 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +13,7 @@ from helpers.checks import CheckFailed, borrow, check, progress
 from helpers.checks.report import Report
 from tools import lab
 
+ROOT = Path(__file__).resolve().parent.parent
 PASSED = Report("2.1", "passed", proven="all")
 WRONG = Report("2.1", "wrong")
 LENT = Report("2.1", "not attempted", borrowed=True)
@@ -132,6 +136,22 @@ def test_a_folder_that_cannot_be_written_does_not_stop_a_check(work, monkeypatch
 
     monkeypatch.setattr(progress.tempfile, "mkstemp", refuse)
     assert check("0.1", right) is None
+
+
+def test_a_folder_that_the_lab_never_saw_is_told(work, capsys):
+    progress.main(work)
+    assert capsys.readouterr().out.endswith(" exercises passed.\n")
+    (work / progress.MARKER).unlink()
+    progress.main(work)
+    assert "`make lab`" in capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.mark.parametrize("asked", [["--help"], ["nowhere"], ["a", "b"]])
+def test_another_folder_has_to_be_there(asked):
+    command = [sys.executable, "-m", "helpers.checks", *asked]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 1 and run.stdout == ""
+    assert run.stderr.startswith("Give the folder") and run.stderr.count("\n") == 1
 
 
 def test_progress_is_printed_one_line_for_each_exercise(work, capsys):

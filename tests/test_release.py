@@ -126,7 +126,7 @@ def test_a_gradebook_with_grades_of_other_cells_is_refused(released, tmp_path, c
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["99"], "There is no lesson 99 in notebooks/: choose from "),
+        (["99"], "There is no lesson 99: choose from "),
         (
             ["02", "--course", "/dev/null/x"],
             "Could not write the course to /dev/null/x",

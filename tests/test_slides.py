@@ -196,11 +196,13 @@ def test_a_missing_extra_is_one_clear_sentence():
     assert "make slides" in run.stderr
 
 
-def test_a_lesson_that_does_not_exist_is_one_clear_sentence(capsys):
+@pytest.mark.parametrize("asked", [["77"], ["022"], ["xx"], ["02", "77"]])
+def test_a_lesson_that_does_not_exist_is_one_clear_sentence(asked, capsys):
     from tools.slides.__main__ import main
 
-    assert main(["77"]) == 1
-    assert capsys.readouterr().err == "There is no built lesson 77.\n"
+    assert main(asked) == 1
+    told = f"There is no lesson {asked[-1]}: choose from 00, 01, "
+    assert capsys.readouterr().err.startswith(told)
 
 
 def test_the_command_writes_one_deck(tmp_path, monkeypatch, capsys):

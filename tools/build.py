@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 
 from tools import guide, readme
 from tools.execute import execute
-from tools.notebooks import ROOT, Lesson, lesson_paths, read, solution, student
+from tools.notebooks import ROOT, Lesson, chosen, lesson_paths, read, solution, student
 from tools.stubs import LessonError, regions
 
 MOST = 1_000_000  # bytes of a committed notebook
@@ -206,9 +206,10 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("--check", action="store_true", help="compare, change nothing")
     parser.add_argument("--execute", action="store_true", help="execute in any case")
     options = parser.parse_args(arguments)
-    paths = [path for path in lesson_paths(root) if _wanted(path, options.lessons)]
-    if not paths:
-        print(f"No lesson {' '.join(options.lessons)} in lessons/.", file=sys.stderr)
+    try:
+        paths = chosen(lesson_paths(root), options.lessons)
+    except LessonError as error:
+        print(error, file=sys.stderr)
         return 2
     failures = _strays(root) if options.check else []
     for path in paths:
@@ -250,10 +251,6 @@ def _strays(root: Path) -> list[str]:
         for path in found
         if path.stem not in names
     ]
-
-
-def _wanted(path: Path, numbers: list[str]) -> bool:
-    return not numbers or path.name[:2] in {number.zfill(2) for number in numbers}
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from helpers import fine_tuning, pretrained, reviews
+from helpers.corpora.reviews import FOLDS
 from tools.notebooks import ROOT
 
 OUTPUT = ROOT / "build" / "reviews"
@@ -49,11 +50,57 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def complaint(options: argparse.Namespace, processes: int = 1) -> str | None:
+    """What is wrong with the command line, in one sentence.
+
+    Args:
+        options: what was read
+        processes: how many share a batch
+    """
+    least = {"epochs": 1, "batch_size": 1, "frozen": 0, "seed": 0}
+    for name, number in least.items():
+        if getattr(options, name) < number:
+            given = getattr(options, name)
+            return f"--{name.replace('_', '-')} is {given}: give at least {number}."
+    if options.fold not in range(FOLDS):
+        return f"--fold is {options.fold}: give 0 to {FOLDS - 1}."
+    if not 0 < options.rate < 1:
+        return f"--rate is {options.rate}: give a number between 0 and 1."
+    if options.dropout is not None and not 0 <= options.dropout < 1:
+        return f"--dropout is {options.dropout}: give a number from 0 to below 1."
+    if options.batch_size % processes:
+        return (
+            f"--batch-size {options.batch_size} is shared out among {processes} "
+            "processes: give a multiple of them."
+        )
+    if options.reviews is not None and options.reviews < options.batch_size:
+        return (
+            f"--reviews is {options.reviews}: give at least a batch, "
+            f"{options.batch_size}."
+        )
+    if options.model and not (options.model / "config.json").is_file():
+        return (
+            f"--model is {options.model}, and there is no config.json in it: give the "
+            "folder of a checkpoint that `save_pretrained` wrote."
+        )
+    try:
+        options.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return (
+            f"--output is {options.output}, where no folder can be made "
+            f"({error.strerror}): give another."
+        )
+    return None
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Train, evaluate, save; only the first process prints and writes."""
     options = options_of(arguments)
     if "MASTER_PORT" in os.environ and "WORLD_SIZE" not in os.environ:
         print(ALONE, file=sys.stderr)
+        return 2
+    if wrong := complaint(options, int(os.environ.get("WORLD_SIZE", 1))):
+        print(wrong, file=sys.stderr)
         return 2
     recipe = replace(
         fine_tuning.Recipe(),

@@ -17,9 +17,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.engine import examine, exercises
+from helpers.checks.engine import examine, exercises, find
 from helpers.checks.exercise import Case, Exercise
 from helpers.checks.observe import agree, cases_of, run_case
+from helpers.checks.report import CheckFailed
 from tools.lesson_cells import lesson, run_cell, solutions
 from tools.mutants import Mutant, mutants
 from tools.stubs import SCAFFOLD, regions, solved
@@ -158,13 +159,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("exercise", nargs="*", help="such as 2.2; default: all")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    code = {one.id: one for one in exercises() if one.kind in CODE}
-    unknown = set(options.exercise) - set(code)
-    if unknown:
-        print(f"No code is asked for in {', '.join(sorted(unknown))}.", file=sys.stderr)
+    try:
+        asked = [find(name) for name in options.exercise] or exercises()
+    except CheckFailed as error:
+        print(error, file=sys.stderr)
+        return 2
+    code = [one for one in asked if one.kind in CODE]
+    if options.exercise and len(code) < len(asked):
+        idle = ", ".join(one.id for one in asked if one not in code)
+        print(
+            f"No code is asked for in {idle}: nothing to hunt there.", file=sys.stderr
+        )
         return 2
     why = reasons()
-    holes = sum(_told(code[name], why) for name in options.exercise or code)
+    holes = sum(_told(one, why) for one in code)
     print(f"{holes} survivors need a reason or a better check.")
     return 1 if holes else 0
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import torch
 
-from helpers.checks.engine import examine, exercises
+from helpers.checks.engine import examine, exercises, find
 from helpers.checks.exercise import Exercise, Misconception
-from helpers.checks.report import Report
+from helpers.checks.report import CheckFailed, Report
 
 SEEDS = 20
 TABLE = Path(__file__).resolve().parents[1] / "docs" / "kill-matrix.md"
@@ -95,13 +95,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
     parser.add_argument("--write", action="store_true", help=f"into {TABLE.name}, too")
     options = parser.parse_args(arguments)
-    chosen = [
-        exercise.id
-        for exercise in exercises()
-        if exercise.misconceptions and options.exercise in (None, exercise.id)
-    ]
-    if not chosen or min(options.seeds, options.jobs) < 1:
-        print("Nothing to do: no such exercise, or no seeds.", file=sys.stderr)
+    if min(options.seeds, options.jobs) < 1:
+        print("--seeds and --jobs are at least 1.", file=sys.stderr)
+        return 2
+    try:
+        asked = [find(options.exercise)] if options.exercise else exercises()
+    except CheckFailed as error:
+        print(error, file=sys.stderr)
+        return 2
+    chosen = [exercise.id for exercise in asked if exercise.misconceptions]
+    if not chosen:
+        print(f"Exercise {options.exercise} has no known mistakes.", file=sys.stderr)
         return 2
     lines: list[Line] = []
     for one in _lines(chosen, options.seeds, options.jobs):

@@ -166,7 +166,8 @@ def lab_environment() -> dict[str, str]:
     environment.pop("JUPYTER_TOKEN", None)  # Jupyter makes and prints its own
     first_paths = {
         "JUPYTER_PATH": Path(sys.prefix, "share", "jupyter"),  # its kernels
-        "JUPYTER_CONFIG_PATH": Path(__file__).with_name("jupyter"),  # asks no question
+        # asks the student no question, and leaves nbgrader's menus to instructors
+        "JUPYTER_CONFIG_PATH": Path(__file__).with_name("jupyter"),
         "PYTHONPATH": ROOT,
     }
     for name, first in first_paths.items():

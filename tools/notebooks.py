@@ -16,6 +16,8 @@ The check is a cell of its own, `check("2.2", scaled_dot_product_attention)`.
 import ast
 import copy
 import hashlib
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +68,29 @@ def read(path: Path) -> Lesson:
 def lesson_paths(root: Path = ROOT) -> list[Path]:
     """All lessons, in their order."""
     return sorted((root / "lessons").glob("[0-9][0-9]_*.py"))
+
+
+def chosen(paths: list[Path], numbers: Iterable[str]) -> list[Path]:
+    """The files of the lessons that were asked for; all where none was.
+
+    Args:
+        paths: a file per lesson, such as lessons/02_attention.py
+        numbers: "2", "02" or "02_attention"
+
+    Raises:
+        LessonError: There is no such lesson, or none at all.
+    """
+    if not paths:
+        raise LessonError(
+            "There are no lessons yet: CONTRIBUTING.md says how to begin."
+        )
+    wanted = {re.split(r"[_.]", number)[0].zfill(2): number for number in numbers}
+    found = [path for path in paths if not wanted or path.name[:2] in wanted]
+    if missing := set(wanted) - {path.name[:2] for path in found}:
+        known = ", ".join(path.name[:2] for path in paths)
+        unknown = ", ".join(sorted(wanted[number] for number in missing))
+        raise LessonError(f"There is no lesson {unknown}: choose from {known}.")
+    return found
 
 
 def student(lesson: Lesson) -> NotebookNode:

@@ -934,13 +934,18 @@ def main(arguments: list[str] | None = None) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("stage", choices=["corpus", "train", "export", "perplexity"])
+    stages = ["corpus", "train", "export", "perplexity"]
+    add("stage", nargs="?", default="train", choices=stages, help="default: train")
     add("--folder", type=Path, default=BUILD, help="where a run keeps its files")
     add("--target", type=Path, default=TARGET, help="where the checkpoint is written")
     add("--site", type=Path, default=SITE, help="the site-packages folder to read")
     add("--steps", type=int, default=Settings.steps, help="planned steps of training")
     add("--minutes", type=float, default=math.inf, help="stop for now after so many")
     options = parser.parse_args(arguments)
+    if options.steps < 1:
+        raise SystemExit(f"--steps is {options.steps}: give at least 1.")
+    if not options.site.is_dir():
+        raise SystemExit(f"--site is {options.site}, which is no folder: give another.")
     settings = Settings(steps=options.steps)
     transformers.utils.logging.disable_progress_bar()
     torch.set_num_threads(1)

@@ -1,12 +1,11 @@
 """Remember which exercises are done, beside the student's notebooks.
 
 Written only where `make lab` left its marker, never while tests or graders run.
-`python -m helpers.checks.progress` prints it.
+`python -m helpers.checks` prints it.
 """
 
 import json
 import os
-import sys
 import tempfile
 from pathlib import Path
 
@@ -65,7 +64,5 @@ def main(folder: Path) -> None:
         print(f"{marks.get(state, ' ')} {exercise.id:5} {exercise.title:45} {state}")
     passed = sum(done.get(exercise.id) == "passed" for exercise in asked)
     print(f"\n{passed} of {len(asked)} exercises passed.")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "work"))
+    if not (folder / MARKER).exists():
+        print(f"No notebooks were brought to {folder}/ yet: `make lab` does that.")

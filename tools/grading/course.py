@@ -6,13 +6,14 @@ replace every cell of an answer by its own words.
 
 import logging
 import os
-import re
 import shutil
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tools.stubs import LessonError
 
 CONFIG = """# nbgrader's settings for "Transformers, step by step".
 c = get_config()
@@ -37,22 +38,13 @@ def chosen(root: Path, numbers: list[str]) -> list[Path]:
     Raises:
         CourseError: There is none.
     """
-    notebooks = sorted((root / "notebooks").glob("[0-9][0-9]_*.ipynb"))
-    wanted = {lesson_number(number) for number in numbers}
-    found = [path for path in notebooks if not wanted or path.name[:2] in wanted]
-    missing = wanted - {path.name[:2] for path in found}
-    if missing or not found:
-        known = ", ".join(path.name[:2] for path in notebooks) or "none yet"
-        raise CourseError(
-            f"There is no lesson {', '.join(sorted(missing)) or 'notebook'} in "
-            f"notebooks/: choose from {known}."
-        )
-    return found
+    from tools import notebooks
 
-
-def lesson_number(text: str) -> str:
-    """Turn "2", "02" or "02_attention" into "02"."""
-    return re.split(r"[_.]", text)[0].zfill(2)
+    built = sorted((root / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    try:
+        return notebooks.chosen(built, numbers)
+    except LessonError as error:
+        raise CourseError(str(error)) from None
 
 
 def lay_out(course: Path, notebooks: list[Path]) -> list[str]:

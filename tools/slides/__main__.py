@@ -5,16 +5,23 @@ import importlib.util
 import sys
 from pathlib import Path
 
+from tools.stubs import LessonError
+
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("sphinx_revealjs", "ziamath", "nbconvert")
 
 
-def names(root: Path, chosen: list[str]) -> list[str]:
-    """The lessons whose both notebooks are there, those chosen or all."""
-    found = sorted(path.stem for path in (root / "solutions").glob("*.ipynb"))
-    found = [name for name in found if (root / "notebooks" / f"{name}.ipynb").exists()]
-    wanted = [number.zfill(2)[:2] for number in chosen]
-    return [name for name in found if not wanted or name[:2] in wanted]
+def names(root: Path, numbers: list[str]) -> list[str]:
+    """The lessons whose both notebooks are there, those asked for or all.
+
+    Raises:
+        LessonError: There is no such lesson.
+    """
+    from tools.notebooks import chosen
+
+    built = sorted((root / "solutions").glob("[0-9][0-9]_*.ipynb"))
+    both = [path for path in built if (root / "notebooks" / path.name).exists()]
+    return [path.stem for path in chosen(both, numbers)]
 
 
 def title(root: Path, name: str) -> str:
@@ -52,9 +59,10 @@ def main(arguments: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-    found = names(ROOT, lessons)
-    if not found:
-        print(f"There is no built lesson {' '.join(lessons)}.", file=sys.stderr)
+    try:
+        found = names(ROOT, lessons)
+    except LessonError as error:
+        print(error, file=sys.stderr)
         return 1
     for name in found:
         path = write(ROOT, name)
