@@ -630,7 +630,7 @@ check("2.5c", times_applied)
 
 # %% [markdown] exercise="2.6"
 # Turn the dictionary around. You get the keys of a soft dictionary, more features than
-# keys, and the number of the key that is **wanted**. Find a query that puts at least
+# keys, and which of them is **wanted**, counted from 0. Find a query that puts at least
 # 0.99 of the weight on it, scale included. Beware: the keys are not orthogonal, and
 # some are longer than others.
 

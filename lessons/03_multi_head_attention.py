@@ -869,7 +869,7 @@ def treats_tokens_alike(layer) -> bool:
     """
     x = torch.randn(5, 8)
     ### BEGIN SOLUTION
-    order = torch.tensor([3, 1, 4, 0, 2])
+    order = torch.tensor([3, 0, 4, 1, 2])  # applied twice it does not undo itself
     return torch.allclose(layer(x[order]), layer(x)[order], atol=1e-5)
     ### END SOLUTION
 

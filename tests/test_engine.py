@@ -29,6 +29,7 @@ from helpers.checks.exercise import (
     value_cases,
 )
 from helpers.checks.observe import agree, difference, distance, run_case, time_limit
+from helpers.models.positions import positional_encoding
 from tools.lesson_cells import typed
 
 # --- the made-up lesson 99 ------------------------------------------------------------
@@ -524,6 +525,33 @@ def test_a_sparse_tensor_of_the_right_shape_is_wrong_not_an_error():
     report = judge("99.1", lambda x: (2 * x).to_sparse())
     assert report.outcome == "wrong"
     assert "got a sparse tensor" in str(report)
+
+
+def test_a_neighbour_of_a_known_mistake_does_not_get_its_name():
+    def clamped(x, dim):  # was taken for "maximum of everything"
+        powers = x.clamp(max=80).exp()
+        return powers / powers.sum(dim, keepdim=True)
+
+    class TooLong(nn.Module):  # was taken for "a plain attribute"
+        def __init__(self, d_model, max_length):
+            super().__init__()
+            self.table = nn.Buffer(positional_encoding(512, d_model))
+
+        def forward(self, x):
+            return x + self.table[: x.shape[1]]
+
+    for exercise, answer in (("2.1", clamped), ("1.4b", TooLong)):
+        report = judge(exercise, answer)
+        assert (report.outcome, report.misconception) == ("wrong", None)
+    assert "rows of the table in a buffer: expected 11, got 512" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answers"),
+    [("2.3b", (np.array([3, 1]),)), ("3.5b", ((0, 2), " Previous"))],
+)
+def test_a_right_value_passes_however_it_is_written(exercise, answers):
+    assert judge(exercise, *answers).outcome == "passed"
 
 
 def test_changing_inputs_and_being_wrong_is_no_known_mistake():

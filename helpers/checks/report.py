@@ -284,7 +284,7 @@ def _differs(name: str, got: Any, want: Any, axes: str, within: float) -> str:
         return f"The answer {got} in place."
     if not isinstance(want, Tensor) or not isinstance(got, Tensor):
         hint = " Is there a `return`?" if got is None else ""
-        if isinstance(want, bool) and isinstance(got, Tensor):
+        if isinstance(want, bool) and isinstance(got, Tensor) and got.dim():
             hint = " One True or False is asked for: `.all()` makes one out of many."
         return f"{name}: expected {_describe(want)}, got {_describe(got)}.{hint}"
     if got.shape != want.shape:

@@ -93,6 +93,15 @@ class _Truth(SelfAttention):
         return super().attend(query, key, value, mask if mask else None)
 
 
+class _Unpacked(SelfAttention):
+    """Unpacks the one tensor that attention returns, along its batch axis."""
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Any:
+        may_attend = None if mask is None else mask[:, None, :]
+        output, weights = attention(query, key, value, may_attend)
+        return output, weights
+
+
 class _ZeroedInput(SelfAttention):
     """Sets the vectors at padding to 0, and blocks nothing."""
 
@@ -197,6 +206,13 @@ MODULE_MISTAKES = (
                 use=lambda scores, mask: scores.masked_fill(~mask, float("-inf")),
             ),
         ),
+    ),
+    Misconception(
+        "weights not asked for",
+        "`attention` returned the output alone, and Python unpacked its batch of two "
+        "into your two names.",
+        "How is `attention` told to return the weights as well?",
+        (_Unpacked,),
     ),
     Misconception(
         "an axis for heads",

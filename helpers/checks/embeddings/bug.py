@@ -162,6 +162,15 @@ def _exact(make: Callable) -> bool:
     return torch.equal(make(7, 6), positional_encoding(7, 6))
 
 
+def _all_equal(make: Callable) -> bool:
+    return bool((make(7, 6) == positional_encoding(7, 6)).all())
+
+
+def _not_this_one(make: Callable) -> bool:
+    wrong = table_step(7, 6, exponent=lambda pair, d_model: 4 * pair / d_model)
+    return not torch.allclose(make(7, 6), wrong)
+
+
 def _two_wide(make: Callable) -> bool:
     return torch.allclose(make(7, 2).float(), positional_encoding(7, 2), atol=1e-4)
 
@@ -244,6 +253,26 @@ MISTAKES = (
         "The comparison leaves no room for rounding, so a right table fails, too.",
         "How far apart may two float32 sines of the same angle be?",
         _exact,
+        _all_equal,
+    ),
+    _known(
+        "wrong in any case",
+        "Your test says wrong to all of them, the right ones included.",
+        "Which of your conditions fails on a right table? Print both sides: numbers "
+        "rounded to four digits, for example, need room.",
+        lambda make: False,
+    ),
+    _known(
+        "only the shape",
+        "Your test looks at the shape; tables with wrong numbers have the right one.",
+        "Which numbers of the table do you know without a computer?",
+        lambda make: tuple(make(7, 6).shape) == (7, 6),
+    ),
+    _known(
+        "only this one mistake",
+        "Your test knows the suspicious table and says right to everything else.",
+        "Compare with what is right, not with what is wrong.",
+        _not_this_one,
     ),
     _known(
         "verdict turned around",

@@ -1,5 +1,6 @@
 """1.4: the table of sines and cosines."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -57,6 +58,19 @@ def _own_frequencies(length: int, d_model: int, factor: int = 1) -> Tensor:
     position = torch.arange(length, dtype=torch.float64)[:, None]
     angles = position / 10000 ** (factor * column / d_model)
     return torch.where(column % 2 == 0, angles.sin(), angles.cos()).float()
+
+
+def _times_float32(length: int, d_model: int) -> Tensor:
+    even = torch.arange(0, d_model, 2)
+    angles = torch.arange(length)[:, None] * 10000 ** (even / d_model)
+    return _alternating(angles.sin(), angles.cos())
+
+
+def _sign_forgotten(length: int, d_model: int) -> Tensor:
+    """By logarithms, as in most code, without the minus in the exponent."""
+    even = torch.arange(0, d_model, 2)
+    angles = torch.arange(length)[:, None] * (even * (math.log(10000) / d_model)).exp()
+    return _alternating(angles.sin(), angles.cos())
 
 
 def _overwritten(length: int, d_model: int) -> Tensor:
@@ -141,6 +155,8 @@ MISTAKES = (
         "multiplied",
         "The position was multiplied by the power of 10000: late columns turn faster.",
         "Which columns should turn slowly: the early or the late ones?",
+        _times_float32,
+        _sign_forgotten,
         angle=lambda position, power: position * power,
     ),
     _known(

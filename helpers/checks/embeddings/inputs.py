@@ -55,15 +55,18 @@ def _module_cases(seed: int) -> list[Case]:
 
 def _look(module: nn.Module, x: Tensor, max_length: int) -> Look:
     """The sum, and whether the table moves with the module without being trained."""
-    sizes = [value.numel() for value in module.buffers()]
+    rows = [value.numel() // x.shape[-1] for value in module.buffers()]
+    held = max_length if max_length in rows else max(rows, default=0)
+    frozen = any(not value.requires_grad for value in module.parameters())
     return Look(
         {
             "placed": module(x),
-            "numbers that training would change": sum(
+            "numbers in parameters": sum(
                 value.numel() for value in module.parameters()
             ),
-            "a buffer holds the table": max_length * x.shape[-1] in sizes,
-        }
+            "rows of the table in a buffer": held,
+        },
+        {"frozen": frozen},
     )
 
 
@@ -112,6 +115,7 @@ MODULE_MISTAKES = (
         "All words of a sentence got the same row.",
         "A number as index fetches one row. What fetches the first few?",
         _changed(lambda x, table: x + table[x.shape[1] - 1]),
+        _changed(lambda x, table: x + table[x.shape[1]]),
     ),
     _class_mistake(
         "x forgotten",
@@ -131,6 +135,23 @@ MODULE_MISTAKES = (
         "The table is a parameter, so training would change it.",
         "Which kind of tensor belongs to a module without being trained?",
         _module(keep=lambda self, table: nn.Parameter(table)),
+    ),
+    _class_mistake(
+        "a frozen parameter",
+        "The table is a parameter that is told not to learn: it is still listed and "
+        "counted among what a model learns.",
+        "Which kind of tensor belongs to a module without being a parameter?",
+        _module(keep=lambda self, table: nn.Parameter(table, requires_grad=False)),
+    ),
+    _class_mistake(
+        "dropout",
+        "Dropout stands behind the sum: some numbers became 0 and the others grew.",
+        "The sum alone is asked for: where would dropout belong?",
+        _module(
+            forward=lambda self, x: nn.functional.dropout(
+                x + self.table[: x.shape[1]], 0.1
+            )
+        ),
     ),
     _class_mistake(
         "a plain attribute",
@@ -154,10 +175,16 @@ def _input_cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
     def case(
-        name: str, count: int, width: int, *size: int, dtype: Any = None, **more: Any
+        name: str,
+        count: int,
+        width: int,
+        *size: int,
+        dtype: Any = None,
+        unused: int = 0,
+        **more: Any,
     ) -> Case:
         dtype = dtype or torch.float64
-        table = normal(draw, count, width, dtype=dtype)
+        table = normal(draw, count + unused, width, dtype=dtype)
         encoding = positions.positional_encoding(17, width, dtype)
         args = (table, some_ids(draw, count, *size), encoding)
         return Case(name, args, inputs=("table", "ids", "encoding"), **more)
@@ -166,6 +193,7 @@ def _input_cases(seed: int) -> list[Case]:
         case("a batch", 11, 6, 2, 5),
         case("more sentences than words", 13, 4, 7, 3, dtype=torch.float32),
         case("batch and length both 4", 7, 10, 4, 4),
+        case("the last words of the table do not occur", 6, 8, 2, 5, unused=3),
         case("the gradient", 5, 8, 2, 3, gradient=True),
     ]
 
@@ -255,6 +283,19 @@ INPUT_MISTAKES = (
         "The first word got the row of position 1.",
         "Positions are counted from 0.",
         rows=lambda encoding, ids: encoding[1 : ids.shape[1] + 1],
+    ),
+    _wrong_input(
+        "whole table",
+        "The whole encoding was added: it fits only a sentence as long as the table.",
+        "How many words has a sentence of this batch?",
+        rows=lambda encoding, ids: encoding,
+    ),
+    _wrong_input(
+        "the same row for every word",
+        "All words of a sentence got the same row of the encoding.",
+        "A number as index fetches one row. What fetches the first few?",
+        {"rows": lambda encoding, ids: encoding[ids.shape[1] - 1]},
+        rows=lambda encoding, ids: encoding[ids.shape[1]],
     ),
     _wrong_input(
         "position of the id",

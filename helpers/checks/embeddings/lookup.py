@@ -26,9 +26,15 @@ def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
     def case(
-        name: str, count: int, width: int, *size: int, dtype: Any = None, **more: Any
+        name: str,
+        count: int,
+        width: int,
+        *size: int,
+        dtype: Any = None,
+        unused: int = 0,
+        **more: Any,
     ) -> Case:
-        table = normal(draw, count, width, dtype=dtype or torch.float64)
+        table = normal(draw, count + unused, width, dtype=dtype or torch.float64)
         args = (table, some_ids(draw, count, *size))
         return Case(name, args, inputs=("table", "ids"), **more)
 
@@ -36,6 +42,7 @@ def _cases(seed: int) -> list[Case]:
         case("one sentence", 7, 3, 4),
         case("a batch of sentences", 11, 4, 2, 5),
         case("a batch of one", 7, 3, 1, 4),
+        case("the last words of the table do not occur", 6, 5, 2, 4, unused=2),
         case("more axes, float32", 5, 6, 2, 3, 4, dtype=torch.float32),
         case("a square table", 6, 6, 2, 5),
         case("the gradient", 7, 4, 2, 3, gradient=True),
@@ -115,6 +122,16 @@ def _one_hot(table: Tensor, ids: Tensor) -> Tensor:
 
 
 @mistake(
+    "one-hot too narrow",
+    "The one-hot vectors are as wide as the largest id among these, not as the table.",
+    "How many entries must a vector have that multiplies the table?",
+    lambda table, ids: F.one_hot(ids).double() @ table,
+)
+def _narrow(table: Tensor, ids: Tensor) -> Tensor:
+    return F.one_hot(ids).to(table.dtype) @ table
+
+
+@mistake(
     "one vector for the sentence",
     "The vectors of a sentence were averaged into one.",
     "Every token keeps a vector of its own.",
@@ -138,12 +155,13 @@ def _squeezed(table: Tensor, ids: Tensor) -> Tensor:
     "Look for what makes a copy without a history: `.data`, `.detach()`, `.numpy()`, "
     "`torch.tensor(...)`, a layer made anew from the table.",
     lambda table, ids: torch.tensor(table.detach().numpy()[ids.numpy()]),
+    lambda table, ids: F.embedding(ids, torch.nn.Parameter(table)),
 )
 def _cut(table: Tensor, ids: Tensor) -> Tensor:
     return table.detach()[ids]
 
 
-def _shape(name: str, done: str, where: str, wrong: tuple, of: int) -> Misconception:
+def _shape(name: str, done: str, where: str, wrong: Any, of: int) -> Misconception:
     return Misconception(name, done, where, (wrong,), of)
 
 
@@ -174,6 +192,13 @@ SHAPES = (
         "(1, 300) would be `out[0, 2:3]`.",
         "A whole number as index removes its axis.",
         (1, 300),
+        1,
+    ),
+    _shape(
+        "brackets alone",
+        "300 in brackets is a number; a shape is a tuple, also a shape of one axis.",
+        "How does Python write a tuple of one entry? Print `(1)` and `(1,)`.",
+        300,
         1,
     ),
     _shape(
@@ -212,6 +237,7 @@ EXERCISES = (
             _flat,
             _places,
             _one_hot,
+            _narrow,
             _pooled,
             _squeezed,
             _cut,
@@ -253,9 +279,15 @@ EXERCISES = (
             ),
             Misconception(
                 "gigabytes",
-                "That is in gigabytes; the exercise asks for bytes.",
-                "How many bytes are in a gigabyte?",
-                (1.2, 1.118, 1.12),
+                "That is in giga- or megabytes; the exercise asks for bytes.",
+                "How many bytes are in a gigabyte, or in a megabyte?",
+                (1.2, 1.118, 1.12, 1200, 1144),
+            ),
+            Misconception(
+                "bits",
+                "That is how many bits the table takes.",
+                "How many bits are in a byte?",
+                (9_600_000_000,),
             ),
             Misconception(
                 "float64",

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from helpers import word_vectors
@@ -91,6 +92,27 @@ def _u_only(u: Tensor, V: Tensor) -> Tensor:
 
 
 @mistake(
+    "multiplied by one of the lengths",
+    "One length was divided by, and the other multiplied with: `a / b * c` divides by "
+    "b alone.",
+    "Which brackets does the line under the fraction need?",
+    lambda u, V: V @ u / V.norm(dim=-1) * u.norm(),
+)
+def _unbracketed(u: Tensor, V: Tensor) -> Tensor:
+    return V @ u / u.norm() * V.norm(dim=-1)
+
+
+@mistake(
+    "every product by every length",
+    "The lengths kept an axis of size 1, so that each product was divided by all of "
+    "them.",
+    "Print the shapes on both sides of the division.",
+)
+def _kept(u: Tensor, V: Tensor) -> Tensor:
+    return V @ u / (u.norm() * V.norm(dim=-1, keepdim=True))
+
+
+@mistake(
     "squared lengths",
     "The division is by the squared lengths: a root is missing.",
     "How do you get from a sum of squares to a length?",
@@ -165,6 +187,8 @@ COSINE_MISTAKES = (
     _dot,
     _table_only,
     _u_only,
+    _unbracketed,
+    _kept,
     _squares,
     _column_lengths,
     _whole,
@@ -295,6 +319,22 @@ def _zero_for_word(word: str, k: int, words: Sequence[str], vectors: Tensor) -> 
     return [words[row] for row in similarity.topk(k).indices.tolist()]
 
 
+def _topk(word: str, k: int, words: Sequence[str], vectors: Tensor) -> Any:
+    similarity = F.cosine_similarity(vectors[words.index(word)], vectors)
+    return [words[row] for row in similarity.topk(k).indices.tolist()]
+
+
+def _down_the_columns(word: str, k: int, words: Sequence[str], vectors: Tensor) -> Any:
+    similarity = F.cosine_similarity(vectors[words.index(word)], vectors, dim=0)
+    return [words[row] for row in similarity.topk(k).indices.tolist()]
+
+
+def _down_but_word(word: str, k: int, words: Sequence[str], vectors: Tensor) -> Any:
+    similarity = F.cosine_similarity(vectors[words.index(word)], vectors, dim=0)
+    similarity[words.index(word)] = -2.0
+    return [words[row] for row in similarity.topk(k).indices.tolist()]
+
+
 def _topk_dropped(word: str, k: int, words: Sequence[str], vectors: Tensor) -> Any:
     similarity = _cosines(word, words, vectors)
     return [words[row] for row in similarity.topk(k + 1).indices.tolist()[1:]]
@@ -305,6 +345,7 @@ NEAREST_MISTAKES = (
         "the word itself",
         "The word is its own nearest neighbour, and it is in the list.",
         "Which word always has the similarity 1?",
+        _topk,
         pick=lambda ranked, word, k: ranked[:k],
     ),
     _nearest(
@@ -357,6 +398,13 @@ NEAREST_MISTAKES = (
         "Leave the word out by its place in `words`, not by its rank.",
         _topk_dropped,
         pick=lambda ranked, word, k: ranked[1 : k + 1],
+    ),
+    _nearest(
+        "cosine down the columns",
+        "The cosine ran over the words: one number for each feature, none for a word.",
+        "Along which axis of (words, numbers) do the numbers of one word run?",
+        _down_the_columns,
+        _down_but_word,
     ),
     _nearest(
         "rows instead of words",

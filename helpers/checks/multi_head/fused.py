@@ -42,6 +42,22 @@ class FusedSelfAttention(nn.Module):
         return self.finish(merge_heads(output)), weights
 
 
+def _calling(call: Callable) -> type:
+    """The class with another call of `attention`."""
+
+    class Wrong(FusedSelfAttention):
+        def forward(self, x: Tensor, mask: Tensor | None = None) -> Any:
+            output, weights = call(*self.cut(self.to_qkv(x)), mask)
+            return self.finish(merge_heads(output)), weights
+
+    return Wrong
+
+
+def _batch_cut(self: FusedSelfAttention, qkv: Tensor) -> Any:
+    query, key, value = qkv.chunk(3)
+    return (split_heads(part, self.num_heads) for part in (query, key, value))
+
+
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
@@ -138,6 +154,31 @@ MISTAKES = (
         "`to_qkv` is as wide as one projection, but it stands for three.",
         "How many numbers per token must come out of it?",
         (_with(layers=_too_narrow),),
+    ),
+    Misconception(
+        "cut along the batch",
+        "`chunk(3)` cuts the first axis when it is not told which: that is the batch.",
+        "Along which axis do query, key and value lie side by side?",
+        (_with(cut=_batch_cut),),
+    ),
+    Misconception(
+        "mask ignored",
+        "The mask changed nothing: blocked keys get weight.",
+        "Does `forward` ever use `mask`?",
+        (
+            _calling(
+                lambda query, key, value, mask: attention(
+                    query, key, value, need_weights=True
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "weights not asked for",
+        "`attention` returned the output alone, and Python unpacked its batch of two "
+        "into your two names.",
+        "How is `attention` told to return the weights as well?",
+        (_calling(attention),),
     ),
     Misconception(
         "no output projection",

@@ -211,10 +211,11 @@ PROBE_MISTAKES = (
         ),
     ),
     Misconception(
-        "exact comparison",
-        "Rounded numbers were compared with ==, so a right layer fails too.",
-        "How far apart may two sums be that add the same numbers in another order?",
-        (partial(_probe, same=torch.equal),),
+        "False in any case",
+        "The test says False to all of them, the right ones included.",
+        "Which comparison fails on a right layer? Sums of the same numbers in another "
+        "order, for example, differ by rounding.",
+        (partial(_probe, same=torch.equal), lambda layer: False),
     ),
     Misconception(
         "verdict turned around",

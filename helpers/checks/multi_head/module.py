@@ -15,6 +15,7 @@ from helpers.checks.exercise import (
     Misconception,
     Property,
 )
+from helpers.models.attention import attention
 from helpers.models.multi_head import merge_heads, split_heads
 
 PARTS = ("W_q", "W_k", "W_v", "W_o")
@@ -203,9 +204,37 @@ def _one_axis_more(self: MultiHeadAttention, scores: Tensor, mask: Tensor) -> Te
     return scores.masked_fill(~mask[:, None], float("-inf"))
 
 
-def _merge_four_axes(self: MultiHeadAttention, x: Tensor) -> Tensor:
+def _unpacked(merge: Callable) -> type:
+    """Unpacks the one tensor that attention returns, along its batch axis."""
+
+    class Wrong(MultiHeadAttention):
+        def forward(
+            self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+        ) -> Any:
+            query, key, value = map(self.split, self.project(query, key, value))
+            found, weights = attention(query, key, value, mask)
+            return self.W_o(merge(found)), weights
+
+    return Wrong
+
+
+def _merge_as_asked(x: Tensor) -> Tensor:
     batch, num_heads, length, d_head = x.shape
     return x.transpose(1, 2).reshape(batch, length, num_heads * d_head)
+
+
+def _calling(call: Callable) -> type:
+    """The class with another call of `attention`."""
+
+    class Wrong(MultiHeadAttention):
+        def forward(
+            self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+        ) -> Any:
+            projected = map(self.split, self.project(query, key, value))
+            found, weights = call(*projected, mask)
+            return self.W_o(merge_heads(found)), weights
+
+    return Wrong
 
 
 def _zeroed(self: MultiHeadAttention, scores: Tensor, mask: Tensor) -> Tensor:
@@ -321,6 +350,37 @@ MISTAKES = (
         (_projecting("q", "k", "v", take="qqq"),),
     ),
     Misconception(
+        "key and value swapped",
+        "Attention got the projected values as keys and the keys as values.",
+        "Check the order in which the three are handed on.",
+        (
+            _calling(
+                lambda query, key, value, mask: attention(
+                    query, value, key, mask, need_weights=True
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "weights not asked for",
+        "`attention` returned the output alone, and Python unpacked its batch of two "
+        "into your two names.",
+        "How is `attention` told to return the weights as well?",
+        (_unpacked(merge_heads), _unpacked(_merge_as_asked)),
+    ),
+    Misconception(
+        "a mask asked for its truth",
+        "`if mask` asks a whole tensor whether it is true, and it has many answers.",
+        "What you want to know is whether there is a mask at all.",
+        (
+            _calling(
+                lambda query, key, value, mask: attention(
+                    query, key, value, mask if mask else None, need_weights=True
+                )
+            ),
+        ),
+    ),
+    Misconception(
         "value not projected",
         "The weights mix the values as they came in, without W_v.",
         "Which of the three layers does your code never call?",
@@ -404,7 +464,7 @@ MISTAKES = (
         "Read what the docstring says about the mask: does it need any work?",
         (
             _with(block=_one_axis_more),
-            _with(block=_one_axis_more, merge=_merge_four_axes),
+            _with(block=_one_axis_more, merge=lambda self, x: _merge_as_asked(x)),
         ),
     ),
     Misconception(

@@ -12,6 +12,7 @@ from helpers.checks.exercise import (
     Answer,
     Case,
     Exercise,
+    Look,
     Misconception,
     Property,
     value_cases,
@@ -84,7 +85,32 @@ def _whole_length(weights: Tensor, tokens: Sequence[str]) -> tuple:
     return previous * (len(tokens) - 1) / len(tokens), itself, separator
 
 
+def _first_two_axes(weights: Tensor, tokens: Sequence[str], both: bool = True) -> tuple:
+    previous, itself, separator = head_scores(weights, tokens)
+    itself = weights.diagonal(0).mean(-1) if both else itself
+    return weights.diagonal(-1).mean(-1), itself, separator
+
+
+def _around(weights: Tensor, tokens: Sequence[str]) -> tuple:
+    seen = torch.stack([weights[:, t, t - 1] for t in range(len(tokens))], -1)
+    return seen.mean(-1), *head_scores(weights, tokens)[1:]
+
+
 MISTAKES = (
+    Misconception(
+        "last for the first one's previous",
+        "The first token has no previous one; its column t - 1 is -1, and Python took "
+        "the last.",
+        "At which query must the mean for the previous token begin?",
+        (_around,),
+    ),
+    Misconception(
+        "diagonal of heads and queries",
+        "`diagonal` took the first two axes, heads and queries, as it does when it is "
+        "not told.",
+        "Between which two axes of (H, T, T) does the diagonal lie?",
+        (_first_two_axes, partial(_first_two_axes, both=False)),
+    ),
     Misconception(
         "next for previous",
         "The diagonal above the main one was taken: that is the next token.",
@@ -177,6 +203,11 @@ MISTAKES = (
 )
 
 
+def _plain(word: Any) -> Any:
+    """A word without capitals and spaces around it."""
+    return word.strip().lower() if isinstance(word, str) else word
+
+
 EXERCISES = (
     Exercise(
         "3.5",
@@ -199,7 +230,10 @@ EXERCISES = (
         minutes=4,
         points=1,
         answers=(Answer("neighbour_head", (0, 2)), Answer("looks_at", "previous")),
-        cases=lambda seed: value_cases(2),
+        cases=lambda seed: [
+            *value_cases(),
+            Case("your value", of=1, look=lambda it: Look({"value": _plain(it)})),
+        ],
         proves="layer 0, head 2 looks at the previous token",
         misconceptions=(
             Misconception(

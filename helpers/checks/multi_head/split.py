@@ -112,6 +112,51 @@ def _copied(x: Tensor, num_heads: int) -> Tensor:
     return x[:, None].expand(-1, num_heads, -1, -1)
 
 
+@mistake(
+    "heads before the batch",
+    "The heads became the first axis, in front of the batch.",
+    "Where in (B, H, T, K) does the new axis stand? `torch.stack` can be told.",
+    lambda x, num_heads: x.unflatten(-1, (num_heads, -1)).permute(2, 0, 1, 3),
+)
+def _heads_first(x: Tensor, num_heads: int) -> Tensor:
+    return torch.stack(x.chunk(num_heads, -1))
+
+
+@mistake(
+    "heads inside the batch",
+    "Batch and heads were joined into one axis; here they stay two.",
+    "How many axes does the docstring promise?",
+    lambda x, num_heads: torch.cat(x.chunk(num_heads, -1)),
+)
+def _folded(x: Tensor, num_heads: int) -> Tensor:
+    return split_heads(x, num_heads).flatten(0, 1)
+
+
+@mistake(
+    "transposed before the cut",
+    "Length and width changed places first, so the cut went through the tokens.",
+    "Cut first: which axis holds the features before anything has moved?",
+)
+def _early(x: Tensor, num_heads: int) -> Tensor:
+    batch, length, d_model = x.shape
+    return x.transpose(1, 2).reshape(batch, num_heads, length, d_model // num_heads)
+
+
+@mistake(
+    "a size with a fraction",
+    "`/` makes a float, even where nothing is left over, and a size must be whole.",
+    "How does Python divide whole numbers into a whole number?",
+    lambda x, num_heads: x.reshape(
+        *x.shape[:2], num_heads, x.shape[2] / num_heads
+    ).transpose(1, 2),
+    lambda x, num_heads: x.reshape(
+        (*x.shape[:2], num_heads, x.shape[2] / num_heads)
+    ).transpose(1, 2),
+)
+def _float_size(x: Tensor, num_heads: int) -> Tensor:
+    return x.view(*x.shape[:2], num_heads, x.shape[2] / num_heads).transpose(1, 2)
+
+
 # --- merging ---
 
 
@@ -227,6 +272,10 @@ EXERCISES = (
             _exchanged,
             _turned,
             _copied,
+            _heads_first,
+            _folded,
+            _early,
+            _float_size,
             _read_off,
             _averaged,
             _added,
