@@ -77,6 +77,12 @@ MISTAKES = (
         (lambda hidden, real: hidden.mean(1),),
     ),
     Misconception(
+        "padding in the sum",
+        "The sum runs over padding, too, though it was divided by the right number.",
+        "Which vectors did you add up for the shortest sentence?",
+        (lambda hidden, real: hidden.sum(1) / real.sum(-1, keepdim=True),),
+    ),
+    Misconception(
         "divided by the length",
         "Only real tokens were added up, but the sum was divided by the padded length.",
         "How many numbers were added up for the shortest sentence?",
