@@ -488,7 +488,7 @@ print(f"with one table for all three: {million - shared:.1f} million")
 # %% [markdown]
 # The paper reports 65 million for its base model, near the second number: it shares one
 # table between both embeddings and the final layer. (Vaswani et al. 2017, section 3.4
-# and table 3; "about 37,000" tokens, shared by both languages.)
+# and table 3; about 37,000 tokens, shared by both languages.)
 
 # %% [markdown] slide="slide"
 # ## Let it write
