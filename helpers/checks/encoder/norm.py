@@ -123,6 +123,16 @@ def _over(*axes: int, eps: float | None = None) -> Callable:
     return step
 
 
+def _without_axis(of_mean: bool) -> Callable:
+    """The mean, or else only the variance, without the axis of size 1."""
+
+    def step(self: LayerNorm, x: Tensor) -> Tensor:
+        centred = x - x.mean(-1, keepdim=not of_mean)
+        return centred / (x.var(-1, correction=0) + self.eps).sqrt()
+
+    return step
+
+
 def _unbiased(self: LayerNorm, x: Tensor) -> Tensor:
     centred = x - x.mean(-1, keepdim=True)
     return centred / (x.var(-1, keepdim=True) + self.eps).sqrt()
@@ -294,6 +304,13 @@ MISTAKES = (
                 )
             ),
         ),
+    ),
+    Misconception(
+        "axis of the means lost",
+        "A mean or a variance per row came back without its last axis, so it does not "
+        "line up with x.",
+        "Which shape has `x.mean(-1)`, and which one do the stub's comments promise?",
+        (_standard(_without_axis(True)), _standard(_without_axis(False))),
     ),
     Misconception(
         "no root",
