@@ -982,8 +982,8 @@ with torch.no_grad():
 # ### Each difference matters
 #
 # Undo one of them at a time, and look how far the result moves away. A wrong ε is off
-# by a thousandth, which you would never see in a plot. A missing mask or another number
-# of heads fits every shape, and is off by more than 1.
+# by two thousandths, which you would never see in a plot. A missing mask or another
+# number of heads fits every shape, and is off by more than 1.
 
 
 # %% tags=["nbval-check-output"]

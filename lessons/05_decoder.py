@@ -119,10 +119,10 @@ show("weights", weights)
 # lesson 04.
 
 # %% [markdown] exercise="5.1" slide="slide"
-# Build the layer. It has three sublayers: self-attention, cross-attention,
-# feed-forward. Each has a residual connection, dropout on what it adds, and a norm of
-# its own: norm1, norm2, norm3. Pre-norm and post-norm are the flag `norm_first`, as in
-# lesson 04.
+# Build the layer. It has three sublayers: self-attention, cross-attention (each a
+# `MultiHeadAttention(d_model, num_heads)`), feed-forward. Each has a residual
+# connection, dropout on what it adds, and a layer norm of its own: norm1, norm2, norm3.
+# Pre-norm and post-norm are the flag `norm_first`, as in lesson 04.
 
 
 # %% exercise="5.1"
@@ -486,9 +486,9 @@ print(f"the paper's base model: {million:.1f} million, three tables of words apa
 print(f"with one table for all three: {million - shared:.1f} million")
 
 # %% [markdown]
-# The paper reports 65 million for its base model: it shares one table between both
-# embeddings and the final layer. (Vaswani et al. 2017, section 3.4 and table 3; about
-# 37,000 tokens, shared by both languages.)
+# The paper reports 65 million for its base model, near the second number: it shares one
+# table between both embeddings and the final layer. (Vaswani et al. 2017, section 3.4
+# and table 3; about 37,000 tokens, shared by both languages.)
 
 # %% [markdown] slide="slide"
 # ## Let it write
@@ -500,8 +500,8 @@ print(f"with one table for all three: {million - shared:.1f} million")
 # %% [markdown] exercise="5.5"
 # Write it for a batch. The sentences end at different times: one that has ended is
 # filled with padding (id 0) while the others go on. When all have ended, stop. Read the
-# source only once. While writing, use the mask that training used:
-# `course.look_ahead_mask`.
+# source only once, and call `decode` once per word. While writing, use the mask that
+# training used: `course.look_ahead_mask`.
 
 
 # %% exercise="5.5"

@@ -484,8 +484,9 @@ print("twin B's:   ", is_causal(as_writer(TWIN_MASKS["twin B"])))
 # %% [markdown] slide="slide"
 # ## A mask in half precision
 #
-# Why not simply add −1e9? Large models compute in 16 bits, where the smallest number is
-# −65,504. There −1e9 is minus infinity, and torch refuses to fill it in.
+# Why not simply add −1e9? Large models compute in 16 bits. In float16, one of the two
+# such formats, the smallest number is −65,504. There −1e9 is minus infinity, and torch
+# refuses to fill it in.
 
 # %% tags=["nbval-check-output"]
 half = torch.zeros(3, dtype=torch.float16)
@@ -769,8 +770,8 @@ print(task.target.tokens("dreihundertzweiundvierzig"))
 # %% [markdown]
 # The pieces were learned from the training texts (lesson 10 shows how). Model and
 # training follow the paper in small: Adam with its betas, its schedule, label
-# smoothing. Gradients are clipped to length 1. Three liberties: pre-norm (lesson 04),
-# no dropout, and a rate that ends at 0. With the paper's rate alone, the score of some
+# smoothing. Four liberties: pre-norm (lesson 04), no dropout, gradients clipped to
+# length 1, and a rate that ends at 0. With the paper's rate alone, the score of some
 # seeds still jumped about at the end of our trials.
 
 # %% tags=["translation"]

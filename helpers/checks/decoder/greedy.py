@@ -101,10 +101,10 @@ def _look(call: Callable, model: Any, source: Tensor, *inputs: Any) -> Look:
     return Look(seen, {"scored": model.scored})
 
 
-def _written(ids: Any) -> int:
-    """How many words it takes to write these ids, sentence by sentence."""
+def _written(ids: Any) -> float:
+    """How many words these ids are, sentence by sentence; no end of them if unknown."""
     whole = isinstance(ids, Tensor) and ids.dim() == 2
-    return ids[:, 1:].numel() if whole else 0
+    return ids[:, 1:].numel() if whole else float("inf")
 
 
 def _case(name: str, model: Any, source: Tensor, *rest: Any) -> Case:

@@ -297,6 +297,13 @@ def _load(**change: Any) -> Callable:
     return lambda encoder, bert: load_bert(encoder, bert, **change)
 
 
+@torch.no_grad()
+def _load_divided_in_place(encoder: nn.Module, bert: nn.Module) -> nn.Module:
+    words = bert.embeddings.word_embeddings.weight
+    words /= words.shape[1] ** 0.5
+    return load_bert(encoder, bert, power=0.0)
+
+
 LOAD_MISTAKES = (
     Misconception(
         "words not divided",
@@ -401,6 +408,12 @@ LOAD_MISTAKES = (
         "Weights were copied, but the biases of norms and feed-forward were not.",
         "A part's state has more than its weight.",
         (_load(kinds=("weight",)),),
+    ),
+    Misconception(
+        "BERT changed",
+        "The right numbers arrived, but BERT's own table was changed on the way.",
+        "Look for `/=`, `div_` and `mul_`: to whom does that tensor belong?",
+        (lambda encoder, bert: _load_divided_in_place(encoder, bert),),
     ),
     Misconception(
         "nothing returned",

@@ -43,7 +43,8 @@ def _look(call: Any, x: Tensor) -> Look:
     """Judge the output, and that both layers add a bias."""
     lacks = getattr(call, "lacks_biases", None)
     if lacks is None:
-        lacks = any(getattr(part, "bias", 0) is None for part in (call.W_1, call.W_2))
+        parts = (getattr(call, name, None) for name in ("W_1", "W_2"))
+        lacks = any(getattr(part, "bias", 0) is None for part in parts)
     return Look({"output": call(x), "biases": "missing" if lacks else "there"})
 
 

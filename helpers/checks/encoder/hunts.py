@@ -81,6 +81,8 @@ def _probe(
     return torch.allclose(y, expected, rtol=0, atol=within)
 
 
+ROWS = normal(torch.Generator().manual_seed(5), 5, 3)
+
 PROBE_MISTAKES = (
     Misconception(
         "only the shape",
@@ -122,10 +124,23 @@ PROBE_MISTAKES = (
         (partial(_probe, size=(1, 3)), partial(_probe, size=(1, 4))),
     ),
     Misconception(
+        "a single row, compared loosely",
+        "One row was tried, and not closely: neither ε's place nor a mixture of rows "
+        "shows there.",
+        "On which rows do √(σ² + ε) and σ + ε differ, and how many rows does it take?",
+        (
+            partial(_probe, size=(1, 4), flat=False, within=1e-3),
+            partial(_probe, size=(1, 4), flat=False, within=1e-4),
+        ),
+    ),
+    Misconception(
         "exact comparison",
         "Rounded numbers were compared with ==, so a right one fails too.",
         "How far apart may two right float64 results be?",
-        (partial(_probe, within=0.0),),
+        (
+            partial(_probe, within=0.0),
+            lambda norm: torch.equal(norm(ROWS), torchs_own(ROWS)),
+        ),
     ),
     Misconception(
         "verdict turned around",

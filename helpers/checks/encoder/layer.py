@@ -189,6 +189,45 @@ def _norm_of_sublayer(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Te
     return x + self.normalise(norm, self.drop(sublayer(x)))
 
 
+def _undropped(bare: str) -> Callable:
+    def add(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+        if norm is not getattr(self, bare):
+            return EncoderLayer.add(self, x, sublayer, norm)
+        if self.norm_first:
+            return x + sublayer(self.normalise(norm, x))
+        return self.normalise(norm, x + sublayer(x))
+
+    return add
+
+
+def _half_always(half: str, norm_first: bool) -> Callable:
+    """One half obeys norm_first, the other does not."""
+    always = _always(norm_first)
+
+    def add(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+        step = always if norm is getattr(self, half) else EncoderLayer.add
+        return step(self, x, sublayer, norm)
+
+    return add
+
+
+def _mask_in(norm_first: bool) -> Callable:
+    """The mask is used in one of the norm orders."""
+
+    def exchange(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
+        mask = mask if self.norm_first == norm_first else None
+        return attend(self.attention, x, x, x, mask=mask)
+
+    return exchange
+
+
+def _bare_thought(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+    """In pre-norm the feed-forward reads x as it is."""
+    if self.norm_first and norm is self.norm2:
+        return x + self.drop(sublayer(x))
+    return EncoderLayer.add(self, x, sublayer, norm)
+
+
 def _drop_the_sum(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
     if self.norm_first:
         return self.drop(x + sublayer(self.normalise(norm, x)))
@@ -332,6 +371,22 @@ MISTAKES = (
         (_wrong(normalise=_no_norm("norm2")),),
     ),
     Misconception(
+        "second norm missing in pre-norm",
+        "In pre-norm the feed-forward reads x without its norm.",
+        "How many norms does each of your two orders use?",
+        (_wrong(add=_bare_thought),),
+    ),
+    Misconception(
+        "one half with a fixed norm order",
+        "One of the two sublayers obeys norm_first, the other does not.",
+        "How often does your `forward` ask for norm_first, and for which sublayers?",
+        tuple(
+            _wrong(add=_half_always(half, norm_first))
+            for half in ("norm1", "norm2")
+            for norm_first in (False, True)
+        ),
+    ),
+    Misconception(
         "one norm for both",
         "Both sublayers share one norm; each has a gain and a bias of its own.",
         "How many norms did `__init__` create, and which one is used where?",
@@ -367,6 +422,12 @@ MISTAKES = (
         (_wrong(drop=lambda self, x: x),),
     ),
     Misconception(
+        "a sublayer without dropout",
+        "What one of the two sublayers adds is never dropped.",
+        "Count in your `forward`: sublayers, and uses of the dropout.",
+        (_wrong(add=_undropped("norm1")), _wrong(add=_undropped("norm2"))),
+    ),
+    Misconception(
         "dropout fixed",
         "A tenth is dropped, whatever rate was asked for.",
         "Follow `dropout` from the arguments of `__init__` to the place of its use.",
@@ -389,6 +450,12 @@ MISTAKES = (
                 )
             ),
         ),
+    ),
+    Misconception(
+        "mask ignored in one norm order",
+        "In one of the two norm orders the attention was called without the mask.",
+        "Count the calls of the attention in your `forward`: does each get the mask?",
+        (_wrong(exchange=_mask_in(True)), _wrong(exchange=_mask_in(False))),
     ),
     Misconception(
         "mask inverted",
@@ -424,6 +491,17 @@ MISTAKES = (
         "The norms use an epsilon of 1e-5, whatever was asked for.",
         "Follow `eps` from the arguments of `__init__` to both norms.",
         (_wrong(normalise=lambda self, part, x: normalise(part, x, 1e-5)),),
+    ),
+    Misconception(
+        "activation and eps not passed on",
+        "The feed-forward uses ReLU and the norms 1e-5, whatever was asked for.",
+        "Compare the arguments of `__init__` with those you give to the parts.",
+        (
+            _wrong(
+                think=lambda self, x: think(self.feed_forward, x, "relu"),
+                normalise=lambda self, part, x: normalise(part, x, 1e-5),
+            ),
+        ),
     ),
     Misconception(
         "only the query normalised",

@@ -51,7 +51,8 @@ def _look(call: Any, x: Tensor, gain: Tensor, shift: Tensor) -> Look:
     for name in ("weight", "bias"):
         seen[f"part {name}"] = _learned(getattr(call, name, None))
     if not all(found.startswith("parameter") for found in seen.values()):
-        return Look({**seen, "output": None})
+        own = len(list(call.parameters())) if isinstance(call, nn.Module) else 0
+        return Look({**seen, "output": None}, {"parameters": own})
     for name, wanted in (("weight", "ones"), ("bias", "zeros")):
         numbers = getattr(call, name).detach()
         right = torch.equal(numbers, getattr(torch, wanted)(numbers.shape).to(numbers))
@@ -122,6 +123,16 @@ def _over(*axes: int, eps: float | None = None) -> Callable:
     return step
 
 
+def _without_axis(of_mean: bool) -> Callable:
+    """The mean, or else only the variance, without the axis of size 1."""
+
+    def step(self: LayerNorm, x: Tensor) -> Tensor:
+        centred = x - x.mean(-1, keepdim=not of_mean)
+        return centred / (x.var(-1, correction=0) + self.eps).sqrt()
+
+    return step
+
+
 def _unbiased(self: LayerNorm, x: Tensor) -> Tensor:
     centred = x - x.mean(-1, keepdim=True)
     return centred / (x.var(-1, keepdim=True) + self.eps).sqrt()
@@ -154,6 +165,13 @@ class _Bare(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return LayerNorm.standard(self, x)
+
+
+class _Greek(_Bare):
+    def __init__(self, d_model: int, eps: float = 1e-5) -> None:
+        super().__init__(d_model, eps)
+        self.gamma = nn.Parameter(torch.ones(d_model))
+        self.beta = nn.Parameter(torch.zeros(d_model))
 
 
 class _Plain(_Bare):
@@ -214,7 +232,7 @@ MISTAKES = (
         "Mean and variance run over the tokens of a sentence: a word's numbers depend "
         "on its neighbours.",
         "Each vector is normalised by itself. Which axis holds its numbers?",
-        (_standard(_over(-2)),),
+        (_standard(_over(-2)), _standard(_over(1))),
     ),
     Misconception(
         "over the batch",
@@ -260,6 +278,41 @@ MISTAKES = (
         ),
     ),
     Misconception(
+        "variance not around the mean",
+        "The squares of the numbers themselves were averaged, not the squares of their "
+        "distances from the mean.",
+        "What stands in the brackets of σ² in the formula?",
+        (
+            _standard(
+                lambda self, x: (
+                    (x - x.mean(-1, keepdim=True))
+                    * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt()
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "only the mean divided",
+        "The mean was divided by the root, and then subtracted from x.",
+        "Which does Python take first, minus or division, where no brackets stand?",
+        (
+            _standard(
+                lambda self, x: (
+                    x
+                    - x.mean(-1, keepdim=True)
+                    * (x.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "axis of the means lost",
+        "A mean or a variance per row came back without its last axis, so it does not "
+        "line up with x.",
+        "Which shape has `x.mean(-1)`, and which one do the stub's comments promise?",
+        (_standard(_without_axis(True)), _standard(_without_axis(False))),
+    ),
+    Misconception(
         "no root",
         "The rows were divided by the variance itself.",
         "Which power of σ² stands under the fraction line?",
@@ -283,6 +336,12 @@ MISTAKES = (
         "The class has no parameters: it can't learn how wide its outputs should be.",
         "Which two symbols of the formula are learned?",
         (_Bare,),
+    ),
+    Misconception(
+        "gain and bias under other names",
+        "The class has parameters, but they are not called weight and bias.",
+        "What does the task want the gain and the bias to be called, and why?",
+        (_Greek,),
     ),
     Misconception(
         "gain and bias not learned",

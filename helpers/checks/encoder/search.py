@@ -57,6 +57,10 @@ def _summed(hidden: Tensor, real: Tensor) -> Tensor:
     return (hidden * real[..., None]).sum(1)
 
 
+def _by_count(sums: Tensor, real: Tensor) -> Tensor:
+    return sums / real.sum(1, keepdim=True)
+
+
 def _up_to_the_last(hidden: Tensor, real: Tensor) -> Tensor:
     first = torch.arange(hidden.shape[1]) < real.sum(-1, keepdim=True)
     return mean_pool(hidden, first)
@@ -75,6 +79,28 @@ MISTAKES = (
         "The mean runs over padding, too, which means nothing.",
         "Does your function use `real`?",
         (lambda hidden, real: hidden.mean(1),),
+    ),
+    Misconception(
+        "numbers of tokens without an axis",
+        "The sums are (batch, d_model), the numbers of tokens only (batch): they do "
+        "not line up.",
+        "Shapes are lined up from the right. Which axis should a sum not lose?",
+        (lambda hidden, real: _summed(hidden, real) / real.sum(1),),
+    ),
+    Misconception(
+        "tokens met features",
+        "`real` has no axis for the features, or has it in the wrong place.",
+        "Shapes are lined up from the right: write both below each other.",
+        (
+            lambda hidden, real: _by_count((hidden * real).sum(1), real),
+            lambda hidden, real: _by_count((hidden * real[:, None]).sum(1), real),
+        ),
+    ),
+    Misconception(
+        "padding in the sum",
+        "The sum runs over padding, too, though it was divided by the right number.",
+        "Which vectors did you add up for the shortest sentence?",
+        (lambda hidden, real: _by_count(hidden.sum(1), real),),
     ),
     Misconception(
         "divided by the length",

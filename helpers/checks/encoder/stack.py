@@ -1,6 +1,7 @@
 """4.4: the encoder."""
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -225,6 +226,29 @@ def _norm_always(self: Any, x: Tensor) -> Tensor:
     return F.layer_norm(x, x.shape[-1:], eps=self.options[3])
 
 
+def _norm_always_as_born(self: Any, x: Tensor) -> Tensor:
+    return F.layer_norm(x, x.shape[-1:])
+
+
+def _words_twice(self: Any, ids: Tensor) -> Tensor:
+    words = self.embedding(ids) * self.embedding.embedding_dim**0.5
+    return words + self.positions(words)
+
+
+def _two_defaults() -> list[type]:
+    """The layers with two options as they are by default."""
+    default = (0.1, "relu", False, 1e-5)
+
+    def change(places: tuple[int, int]) -> Callable:
+        return lambda *options: tuple(
+            default[place] if place in places else option
+            for place, option in enumerate(options)
+        )
+
+    pairs = combinations(range(4), 2)
+    return [_wrong(run=_with_options(change(places))) for places in pairs]
+
+
 def _drop_words(self: Any, ids: Tensor) -> Tensor:
     words = self.embedding(ids) * self.embedding.embedding_dim**0.5
     return self.positions(Encoder.drop(self, words))
@@ -292,6 +316,12 @@ MISTAKES = (
         ),
     ),
     Misconception(
+        "words added twice",
+        "The words' vectors were added to a sum that holds them already.",
+        "What does `PositionalEncoding` return: its rows, or x plus its rows?",
+        (_wrong(embed=_words_twice),),
+    ),
+    Misconception(
         "max_length ignored",
         "There are 512 positions, whatever max_length says.",
         "Follow `max_length` from the arguments of `__init__` to the positions.",
@@ -352,7 +382,7 @@ MISTAKES = (
         "The last norm is also there without norm_first, where each layer ends with "
         "one of its own.",
         "When is the last norm needed?",
-        (_wrong(finish=_norm_always),),
+        (_wrong(finish=_norm_always), _wrong(finish=_norm_always_as_born)),
     ),
     Misconception(
         "last norm after every layer",
@@ -407,6 +437,12 @@ MISTAKES = (
                 run=_with_options(lambda rate, act, pre, eps: (rate, act, pre, 1e-5))
             ),
         ),
+    ),
+    Misconception(
+        "two options not passed on",
+        "Two of the four options did not reach the layers.",
+        "Compare the arguments of `__init__` with those you give to each layer.",
+        tuple(_two_defaults()),
     ),
     Misconception(
         "only the dropout passed on",

@@ -153,6 +153,16 @@ def _bare(ids: Tensor) -> Tensor:
     return _ahead(ids) & (ids != 0)
 
 
+@mistake(
+    "as long as the batch",
+    "The triangle is as wide as the batch has sentences, not as these are long.",
+    "Which axis of ids counts the places? `len` looks at the first one.",
+    lambda ids: padding_mask(ids) & look_ahead_mask(len(ids)),
+)
+def _batch_size(ids: Tensor) -> Tensor:
+    return look_ahead_mask(len(ids)) & padding_mask(ids)
+
+
 EXERCISES = (
     Exercise(
         "6.3",
@@ -177,6 +187,7 @@ EXERCISES = (
             _added,
             _flat,
             _bare,
+            _batch_size,
         ),
     ),
 )
