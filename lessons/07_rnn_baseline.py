@@ -281,9 +281,9 @@ for number, (x, y) in enumerate(pieces):
 
 # %% [markdown]
 # This lesson follows a blog post, with code, that trained such networks; from here on
-# it is called **the source** (its title stands near the end). It says "the last hidden
-# state predicts the next word". In its code, too, each state predicts its next
-# *character*.
+# it is called **the source** (its title stands near the end). It speaks of "using the
+# last hidden state to predict the next word". In its code, too, *each* state predicts
+# its next *character*.
 
 # %% [markdown] exercise="7.3"
 # Write `batches`. With L characters there are n = (L − 1) // (B · T) batches: the last
@@ -342,8 +342,8 @@ for x, y in batches(torch.arange(14), 2, 3):
 
 # %% [markdown]
 # The source moved its targets with `torch.roll(ids, -1)`. Find the wrong target below:
-# the roll takes the first character to the end. One target of 24 here, one of 89,600
-# there. Nobody would ever see it in a loss curve.
+# the roll takes the first character to the end. One target of 24 here, one of 7 · 128 ·
+# 100 = 89,600 there. Nobody would ever see it in a loss curve.
 
 # %% tags=["nbval-check-output"]
 rolled = torch.roll(alphabet.encode(line)[:24], -1)
@@ -671,9 +671,9 @@ for name, training in (("A", False), ("B", True)):
         show(name, logits[0, -1].softmax(-1)[letters.encode("aet")])
 
 # %% [markdown]
-# The source never switches to evaluation before it samples. Its text is written by a
-# model with half of its state knocked out at each step. What that costs, you will
-# measure on a trained model below.
+# The source never switches to evaluation before it samples. At each step the last layer
+# gets only half of the state, another half each time. What that costs, you will measure
+# on a trained model below.
 
 # %% [markdown] exercise="7.5c" slide="subslide"
 # A third bug. The formula in the source is $\hat y = \mathrm{softmax}(W_y h + b_y)$,
@@ -803,9 +803,9 @@ for number in range(2):
 assert nats / math.log(2) < 3.8
 
 # %% [markdown]
-# The loss is in nats, so we divide by ln 2. At the beginning it was near log2(61) =
-# 5.93 bits. After two passes it is already below what letter frequencies alone give
-# (4.46 bits, the first line of the table at the top).
+# The loss is in nats, so we divide by ln 2. Knowing nothing costs log2(61) = 5.93 bits.
+# After two passes the loss is already below what letter frequencies alone give (4.46
+# bits, the first line of the table at the top).
 
 # %% [markdown] slide="slide"
 # ## Write: temperature and top-k
@@ -963,10 +963,10 @@ for value, i, f in zip(reads, write, keep, strict=True):
     print(f"read {value:4.1f}: write {i:.0f}, keep {f:.0f} → cell {cell:.1f}")
 
 # %% [markdown]
-# 0.9 survives two steps untouched; a tanh at each step would have worn it down. "Gates
-# are just activation functions", says the source. No: the sigmoid alone is one. A gate
-# is a learned layer, and what it does is **multiply**. (Attention is neither: it is a
-# weighted mean whose weights hang on the data.)
+# 0.9 survives two steps untouched; a tanh at each step would have worn it down. Gates
+# and attention "are all just activation functions", says the source. No: the sigmoid
+# alone is one. A gate is a learned layer, and what it does is **multiply**. (Attention
+# is neither: it is a weighted mean whose weights hang on the data.)
 
 # %% [markdown] slide="slide"
 # ## LSTM: a cell and three gates
@@ -1050,9 +1050,10 @@ for one, other in zip(yours, torch_cell(x, (h, c)), strict=True):
 # candidate *n*.
 
 # %% [markdown]
-# Papers disagree. The first GRU resets **before** the matrix, $W_h (r \odot h)$, and
-# calls $1 - z$ what torch calls $z$. Both work, when trained that way. We follow torch
-# (and its weights): reset **after** the matrix, z = 1 keeps.
+# Papers disagree. The GRU of 2014, as published, resets **before** the matrix:
+# $W_h (r \odot h)$. Others turn the update gate around as well: there z = 1 writes
+# (Chung et al. 2014). All of it works, when trained that way. We follow torch (and its
+# weights): reset **after** the matrix, z = 1 keeps.
 
 # %% [markdown] exercise="7.9"
 # Write the step, with torch's order of the blocks: **r, z, n**. Both biases are needed,
@@ -1444,7 +1445,7 @@ for length in (10, 100, 1000):
 # %% [markdown] slide="skip"
 # **References.** Elman 1990, *Finding Structure in Time*. Hochreiter and Schmidhuber
 # 1997, *Long Short-Term Memory*; Gers et al. 2000, for the forget gate. Cho et al. 2014
-# (arXiv 1406.1078), for the GRU. Bengio et al. 1994 and Pascanu et al. 2013 (arXiv
-# 1211.5063), for vanishing and exploding gradients. Karpathy 2015, *The Unreasonable
-# Effectiveness of Recurrent Neural Networks*. Vaswani et al. 2017 (arXiv 1706.03762),
-# table 1, for path lengths.
+# (arXiv 1406.1078) and Chung et al. 2014 (arXiv 1412.3555), for the GRU. Bengio et al.
+# 1994 and Pascanu et al. 2013 (arXiv 1211.5063), for vanishing and exploding gradients.
+# Karpathy 2015, *The Unreasonable Effectiveness of Recurrent Neural Networks*. Vaswani
+# et al. 2017 (arXiv 1706.03762), table 1, for path lengths.

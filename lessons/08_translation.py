@@ -692,7 +692,7 @@ for name, some, width in (("up to 4 digits", easy, 64), ("twice as wide", task, 
 # %% [markdown] slide="slide"
 # ## Two kinds of alignment
 #
-# Where do the two look while they write the German for 42,367? A row for each token
+# Where do the two look while they write the German for 42,067? A row for each token
 # that is written, a column for each that is read. On the left the additive attention,
 # on the right the mean of all of the Transformer's cross-attention heads.
 
@@ -739,7 +739,7 @@ for name, weights in maps.items():
 # Both cross, and nobody told them to. Look closer at the recurrent one: after *zwei*
 # it often looks not at *forty*, but one place further. That is no mistake. The state
 # there has read *forty* as well: in a recurrent memory a place stands for the word
-# **and** all before it.
+# **and** all before it. (Bahdanau's encoder reads in both directions, ours in one.)
 
 # %% [markdown] slide="slide"
 # ## Who waits for whom

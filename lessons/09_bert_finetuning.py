@@ -96,8 +96,9 @@ for row in dataset["test"].select(range(3)):
 
 # %% [markdown]
 # The original read BooksCorpus (800 million words) and the English Wikipedia (2,500
-# million). Whole documents, not shuffled sentences, as one of its tasks asks what comes
-# next (Devlin et al. 2019). That was dear. Fine-tuning is cheap, and you do it today.
+# million): whole documents, not shuffled sentences, to get long stretches that belong
+# together (Devlin et al. 2019). One of its tasks needs them, too: it asks what comes
+# next. That was dear. Fine-tuning is cheap, and you do it today.
 
 # %% slide="subslide"
 show_figure(
@@ -112,7 +113,7 @@ show_figure(
 # at once. In BERT every layer does: that is what "deeply bidirectional" means.
 
 # %% [markdown]
-# Does it show? Take *bank* out of five sentences. A static table (lesson 01) has one
+# Does it show? Look up *bank* in five sentences. A static table (lesson 01) has one
 # row for it. The encoder gives another vector each time; here from layer 4 of 6, as the
 # last one was trained to sum up whole sentences.
 

@@ -108,8 +108,8 @@ show("bits by counting pairs", pair_bits, digits=2)
 # the block makes its own mask.
 
 # %% [markdown] exercise="10.1"
-# Build it. Lesson 03's attention takes (query, key, value, mask). Dropout belongs on
-# what each sublayer adds.
+# Build it. The course's attention takes (query, key, value, mask) and returns one
+# tensor: it keeps the weights to itself. Dropout belongs on what each sublayer adds.
 
 
 # %% exercise="10.1"
@@ -511,9 +511,9 @@ for _ in range(4):
     print("".join(pair), "→", *(" ".join(word) for word in split), sep="   ")
 
 # %% [markdown]
-# In a notebook of its own this loop is a tokenizer. Here the course's version learns
-# 300 merges from the sonnets (a space belongs to the word behind it), then cuts a line
-# that it has not seen.
+# Run on over a whole text, this loop learns a tokenizer. Here the course's version
+# learns 300 merges from the sonnets (a space belongs to the word behind it), then cuts
+# a line that it has not seen.
 
 # %% tags=["nbval-check-output"]
 merges = byte_pairs.learn(byte_pairs.count_words(train_text), 300)
@@ -946,9 +946,9 @@ show_figure(
 )
 
 # %% [markdown]
-# Look at the shape of the curve. For a long time the GPT only picks one of the values
-# that were told: one in eight. Then, within some dozen steps, it finds out how to look
-# one up. What exactly did it find?
+# Look at the shape of the curve. First the GPT learns to say one of the values that
+# were told, whichever: one in eight is right. Then, within some dozen steps, it finds
+# out how to look one up. What exactly did it find?
 
 # %% [markdown] slide="slide"
 # ## Two steps, two heads
@@ -1066,7 +1066,8 @@ show_figure(
 # %% [markdown]
 # Right: read a row below the line: the query is a letter, and its dark field
 # stands in the column of the number that was told with it. Nobody programmed that, and
-# nobody said that there should be two steps.
+# nobody said that there should be two steps. (Two heads of a layer may learn the same
+# job: compare the bars.)
 
 # %% [markdown] slide="slide"
 # ## What you can now do

@@ -92,9 +92,9 @@ show_figure(
 )
 
 # %% [markdown]
-# Twelve tokens, and together they have not even all of the probability. The rest is
-# spread over thousands. Each single one is unlikely, but together they matter: keep
-# this tail in mind.
+# Twelve tokens have most of the probability, but not all. The rest is spread over
+# thousands. Each single one is unlikely, but together they matter: keep this tail in
+# mind.
 
 # %% [markdown]
 # What kind of model says this? GPT is a stack of **decoder** layers, without the look
@@ -594,7 +594,7 @@ if bundled:
 
 # %% [markdown]
 # The model was sure, and the sure thing was forbidden. Then something had to be
-# written. The large GPT-2 knows other signs that look like an apostrophe, and takes one
+# written. OpenAI's GPT-2 knows other signs that look like an apostrophe, and takes one
 # after the other. A rule about tokens does not know about words: with n = 3 or 4 the
 # same rule does less harm.
 

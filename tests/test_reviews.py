@@ -9,7 +9,7 @@ from torch import nn
 
 from helpers import baselines, fine_tuning, masked_language, pretrained, reviews
 from helpers.checks.bert.shared import tiny_config
-from helpers.corpora.reviews import STARS
+from helpers.corpora.reviews import FOLDS, STARS
 from helpers.figures import bert as draw
 from helpers.figures import png
 from helpers.leaderboard import Leaderboard
@@ -185,6 +185,17 @@ def test_stop_words_cost_accuracy(split):
     )
     assert counts.mean() - cut.mean() > 0.04
     assert 0.12 < baselines.keywords_right(split["test"]).mean() < 0.28
+
+
+def test_all_folds_together_give_the_numbers_of_the_lesson():
+    splits = [reviews.load(fold) for fold in range(FOLDS)]
+    for name, accuracy in (
+        ("word counts", 49.4),
+        ("word counts without stop words", 41.0),
+        ("TF-IDF of words and pairs", 52.7),
+    ):
+        right = [baselines.right(name, one["train"], one["test"]) for one in splits]
+        assert 100 * np.concatenate(right).mean() == pytest.approx(accuracy, abs=0.05)
 
 
 # --- masking --------------------------------------------------------------------------

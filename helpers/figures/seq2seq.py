@@ -98,9 +98,12 @@ def alignments(
 
     Args:
         maps: title -> (T, S) weights
-        target: the T tokens that the rows lead to
-        source: the S tokens of the source
+        target: the T tokens that the rows lead to; a blank is drawn as ␣
+        source: the S tokens of the source, likewise
     """
+    target, source = (
+        [one.replace(" ", "␣") for one in side] for side in (target, source)
+    )
     width, height = 1.4 + 0.37 * len(source), 1.6 + 0.37 * len(target)
     figure, panels = canvas(width * len(maps), height, columns=len(maps))
     for axes, (title, weights) in zip(panels, maps.items(), strict=True):

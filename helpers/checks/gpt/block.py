@@ -189,6 +189,24 @@ def _drops_all(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
     return self.drop(x + sublayer(self.normalise(norm, x)))
 
 
+def _first_text(self: Any, y: Tensor) -> Tensor:
+    return GPTBlock.recall(self, y)[0]
+
+
+def _unpacked(self: Any, y: Tensor) -> Tensor:
+    first, _ = GPTBlock.recall(self, y)  # of two texts; other batches raise
+    return first
+
+
+def _bare(name: str) -> Callable:
+    """One of the norms is left out."""
+
+    def normalise(self: Any, norm: nn.Module, y: Tensor) -> Tensor:
+        return y if norm is getattr(self, name) else norm(y)
+
+    return normalise
+
+
 MISTAKES = (
     Misconception(
         "no mask",
@@ -241,6 +259,19 @@ MISTAKES = (
         "The vectors go into the sublayers as they are.",
         "Which parts of `__init__` does `forward` never use?",
         (_wrong(normalise=lambda self, norm, y: y),),
+    ),
+    Misconception(
+        "one norm not used",
+        "One of the two sublayers reads the vectors as they are, without its norm.",
+        "Compare your two sublayers, line by line.",
+        (_wrong(normalise=_bare("norm1")), _wrong(normalise=_bare("norm2"))),
+    ),
+    Misconception(
+        "the first text for all",
+        "What the attention returned was taken apart: the first text's part was added "
+        "to every text.",
+        "Does this attention return a pair, as yours in lesson 03 did, or one tensor?",
+        (_wrong(recall=_first_text), _wrong(recall=_unpacked)),
     ),
     Misconception(
         "only the query normalised",

@@ -81,7 +81,9 @@ def _read(
     one: Callable = lambda past, number: past[number],
     finish: Callable = lambda model, x: model.norm(x),
     kept: Callable = lambda past, new: new,
-    attend: Callable = _attend,
+    norm: Callable = lambda block, x: block.norm1(x),
+    join: Callable = lambda x, found: x + found,
+    think: Callable = lambda block, x: x + block.feed_forward(block.norm2(x)),
 ) -> tuple[Tensor, list]:
     """The whole model with one step exchanged."""
     first = 0 if past is None else start(past)
@@ -90,9 +92,8 @@ def _read(
     new = []
     for number, block in enumerate(model.layers):
         before = None if past is None else one(past, number)
-        found, pair = attend(block.attention, block.norm1(x), before)
-        x = x + found
-        x = x + block.feed_forward(block.norm2(x))
+        found, pair = _attend(block.attention, norm(block, x), before)
+        x = think(block, join(x, found))
         new.append(pair)
     return finish(model, x) @ model.embedding.weight.T, kept(past, new)
 
@@ -367,6 +368,26 @@ def _reading(**steps: Callable) -> Callable:
     return lambda model, ids, past: _read(model, ids, past, **steps)
 
 
+def _bare(block: Any, x: Tensor) -> Tensor:
+    return x + block.feed_forward(x)
+
+
+def _replaced(block: Any, x: Tensor) -> Tensor:
+    return block.feed_forward(block.norm2(x))
+
+
+def _whole_blocks(model: Any, ids: Tensor, past: list | None) -> tuple[Tensor, list]:
+    """Blocks called as they are; the cache is filled beside them."""
+    first = 0 if past is None else past[0][0].shape[2]
+    x = model.embedding(ids) + model.positions(torch.arange(ids.shape[1]) + first)
+    new = []
+    for number, block in enumerate(model.layers):
+        before = None if past is None else past[number]
+        new.append(_attend(block.attention, block.norm1(x), before)[1])
+        x = block(x)
+    return model.norm(x) @ model.embedding.weight.T, new
+
+
 def _in_place(past: list | None, new: list) -> list:
     if past is None:
         return new
@@ -430,6 +451,39 @@ READING = (
         "The layers never got their past.",
         "Follow `past` to the call of the attention.",
         (_reading(one=lambda past, number: None),),
+        of=1,
+    ),
+    Misconception(
+        "blocks called as they are",
+        "The blocks, or the model, were called as they are: they know of no past, so "
+        "the new tokens see each other alone.",
+        "Which call gets the past, and does what it returns reach the logits?",
+        (
+            _whole_blocks,
+            lambda model, ids, past: (model(ids), _read(model, ids, past)[1]),
+        ),
+        of=1,
+    ),
+    Misconception(
+        "a norm left out",
+        "In a block, what goes into a sublayer does not go through its norm first.",
+        "Compare your loop with the block of 10.1, line by line.",
+        (
+            _reading(norm=lambda block, x: x),
+            _reading(think=_bare),
+            _reading(norm=lambda block, x: x, think=_bare),
+        ),
+        of=1,
+    ),
+    Misconception(
+        "a residual left out",
+        "In a block, what a sublayer found replaces the vectors.",
+        "Compare your loop with the block of 10.1, line by line.",
+        (
+            _reading(join=lambda x, found: found),
+            _reading(think=_replaced),
+            _reading(join=lambda x, found: found, think=_replaced),
+        ),
         of=1,
     ),
     Misconception(

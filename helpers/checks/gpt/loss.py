@@ -149,7 +149,10 @@ MISTAKES = (
         "sum instead of mean",
         "The loss was added up over all places: a longer text would weigh more.",
         "Read what the docstring promises about the mean.",
-        (_with(reduction="sum"),),
+        (
+            _with(reduction="sum"),
+            lambda logits, ids: _with(reduction="sum")(logits, ids) / len(ids),
+        ),
     ),
     Misconception(
         "one number per place",

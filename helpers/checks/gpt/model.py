@@ -119,6 +119,14 @@ def _training(call: Any, ids: Tensor) -> Look:
     return _look(call.train(), ids)
 
 
+def _training_outside(call: Any, ids: Tensor) -> Look:
+    """Blocks that drop nothing: where they drop all, nobody sees what went in."""
+    for part in nn.ModuleList(call.layers).modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    return _training(call, ids)
+
+
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
@@ -141,6 +149,12 @@ def _cases(seed: int) -> list[Case]:
         case("one token", (4, 1), sizes),
         case("dropout 1.0, in eval mode", (2, 5), (*sizes, 1.0)),
         case("dropout 1.0, in training", (2, 5), (*sizes, 1.0), look=_training),
+        case(
+            "dropout 1.0 outside of the blocks alone, in training",
+            (2, 5),
+            (*sizes, 1.0),
+            look=_training_outside,
+        ),
         case("the gradient", (2, 3), sizes, gradient=True),
     ]
 
@@ -199,6 +213,16 @@ def _out_of_the_table(self: Any, ids: Tensor) -> Tensor:
 def _times_root(self: Any, ids: Tensor) -> Tensor:
     places = torch.arange(ids.shape[1])
     return self.embedding(ids) * self.config.d_model**0.5 + self.positions(places)
+
+
+def _dropped_behind(self: Any, ids: Tensor) -> Tensor:
+    x = self.drop(self.climb(self.embed(ids)))
+    return self.score(self.finish(x))
+
+
+def _tokens_dropped(self: Any, ids: Tensor) -> Tensor:
+    places = torch.arange(ids.shape[1])
+    return GPT.drop(self, self.embedding(ids)) + self.positions(places)
 
 
 MISTAKES = (
@@ -314,6 +338,20 @@ MISTAKES = (
         "In training nothing is dropped from the sum of token and position.",
         "Which of the parts of `__init__` is never used?",
         (_wrong(drop=lambda self, x: x),),
+    ),
+    Misconception(
+        "dropout at another place",
+        "There is dropout outside of the blocks, but not on the sum of token and "
+        "position.",
+        "What goes through dropout, and before or behind the blocks?",
+        (
+            _wrong(forward=_dropped_behind),
+            _wrong(embed=_tokens_dropped, drop=lambda self, x: x),
+            _wrong(
+                drop=lambda self, x: x,
+                finish=lambda self, x: GPT.drop(self, self.norm(x)),
+            ),
+        ),
     ),
     Misconception(
         "dropout not passed on",

@@ -49,13 +49,26 @@ class RNN(nn.Module):
 
 
 def _biases(network: nn.Module, vocabulary: int, hidden: int) -> Look:
-    """Whether there are b and b_y, in a network that has not adopted any part."""
+    """Whether b and b_y are there and do something, in a network of its own weights."""
     fresh = type(network)(vocabulary, hidden)
-    sizes = [tuple(weight.shape) for weight in fresh.parameters()]
-    there = {"b (hidden size)": (hidden,), "b_y (vocabulary)": (vocabulary,)}
-    return Look({
-        name: "there" if size in sizes else "missing" for name, size in there.items()
-    })  # fmt: skip
+    there = {"b (hidden size)": hidden, "b_y (vocabulary)": vocabulary}
+    return Look({name: _at_work(fresh, size) for name, size in there.items()})
+
+
+@torch.no_grad()
+def _at_work(network: nn.Module, size: int) -> str:
+    """Whether the logits change with a parameter of this size."""
+    ids = torch.tensor([[1, 0], [2, 1]])
+    vectors = [one for one in network.parameters() if one.shape == (size,)]
+    before = network(ids)[0]
+    for vector in vectors:
+        kept = vector.clone()
+        vector += torch.arange(1.0, size + 1)
+        after = network(ids)[0]
+        vector.copy_(kept)
+        if not torch.equal(before, after):
+            return "there"
+    return "there, but not used" if vectors else "missing"
 
 
 def _cases(seed: int) -> list[Case]:
@@ -153,14 +166,16 @@ def _all_states(self: RNN, x: Tensor, h: Tensor) -> tuple:
     return torch.stack([self.W_y(h) for h in states], 1), torch.stack(states, 1)
 
 
-def _without(*parts: str) -> type:
-    """A network some of whose layers have no bias."""
+def _without(*parts: str, idle: bool = False) -> type:
+    """A network some of whose layers have no bias, but perhaps a vector never added."""
 
     def create(self: RNN, vocab_size: int, hidden_size: int) -> None:
         RNN.__init__(self, vocab_size, hidden_size)
         for part in parts:
             rows, columns = getattr(self, part).weight.shape
             setattr(self, part, nn.Linear(columns, rows, bias=False))
+            if idle:
+                self.idle = nn.Parameter(torch.zeros(rows))
 
     return _wrong(__init__=create)
 
@@ -184,6 +199,12 @@ MISTAKES = (
         "None of the three layers has a bias.",
         "The formulas have two, b and b_y. Beside which matrices do they stand?",
         (_without("W_h", "W_y"),),
+    ),
+    Misconception(
+        "a bias that is never added",
+        "One of the two biases is created, and nothing reads it.",
+        "Which lines of your `forward` mention each parameter of `__init__`?",
+        (_without("W_h", idle=True), _without("W_y", idle=True)),
     ),
     Misconception(
         "a new zero state each step",

@@ -239,6 +239,22 @@ def _stretched(ids: Tensor, batch_size: int, length: int) -> Batches:
     ]  # fmt: skip
 
 
+@mistake(
+    "a batch of leftovers",
+    "There is one batch too many: what is left over at the end became a last piece, "
+    "shorter than the others or empty.",
+    "What does the task say about the characters that are left over?",
+    lambda ids, rows, length: [
+        *reference(ids, rows, length),
+        (ids.new_zeros(rows, 0), ids.new_zeros(rows, 0)),
+    ],
+)
+def _leftovers(ids: Tensor, batch_size: int, length: int) -> Batches:
+    size = (len(ids) - 1) // batch_size
+    x, y = (ids[n : n + batch_size * size].view(batch_size, size) for n in (0, 1))
+    return list(zip(x.split(length, 1), y.split(length, 1), strict=True))
+
+
 EXERCISES = (
     Exercise(
         "7.3",
@@ -266,6 +282,7 @@ EXERCISES = (
             _short,
             _only_the_last,
             _stretched,
+            _leftovers,
         ),
     ),
 )

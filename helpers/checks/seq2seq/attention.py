@@ -121,6 +121,11 @@ def _zeroed_after(self: Any, scores: Tensor, mask: Tensor | None) -> Tensor:
     return weights if mask is None else weights * mask
 
 
+def _bent_at_last(self: Any, query: Tensor, memory: Tensor) -> Tensor:
+    pairs = self.W_q(query)[:, :, None] + self.W_k(memory)[:, None]
+    return self.v(pairs)[..., 0].tanh()
+
+
 def _dot(self: Any, query: Tensor, memory: Tensor) -> Tensor:
     return self.W_q(query) @ self.W_k(memory).mT
 
@@ -263,6 +268,12 @@ MISTAKES = (
         "the query cancels in the softmax.",
         "Compare the weights of two queries. What has to stand between sum and v?",
         (_wrong(bend=lambda self, pairs: pairs), _scoring(_query_only_inside)),
+    ),
+    Misconception(
+        "tanh behind v",
+        "v met the bare sum, and the tanh was taken of the score.",
+        "In the formula, what stands in the brackets behind tanh?",
+        (_scoring(_bent_at_last),),
     ),
     Misconception(
         "tanh before the sum",

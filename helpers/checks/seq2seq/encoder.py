@@ -243,6 +243,13 @@ MISTAKES = (
         (_wrong(forward=_only_context),),
     ),
     Misconception(
+        "all places from every row",
+        "From every sentence came the states at all sentences' last places.",
+        "How many states should one sentence give, and how many does your indexing "
+        "take from it?",
+        (_wrong(summary=lambda self, memory, lengths: memory[:, lengths - 1]),),
+    ),
+    Misconception(
         "an axis too many",
         "The state that `nn.GRU` returns beside its output has an axis for its layers, "
         "and it is the one after the padding.",

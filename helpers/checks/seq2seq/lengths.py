@@ -248,7 +248,9 @@ EXERCISES = (
         difficulty=2,
         minutes=10,
         points=2,
-        answers=(Answer("match_by_length", match_by_length, {"shares": ""}),),
+        answers=(
+            Answer("match_by_length", match_by_length, {"a dictionary of shares": ""}),
+        ),
         cases=_cases,
         proves="whole texts, character by character, shares of each length, zeros "
         "included",

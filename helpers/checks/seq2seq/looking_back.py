@@ -132,6 +132,16 @@ def _asks_twice(self: Any, word: Tensor, state: Tensor, memory: Tensor, mask, co
     return state, state, self.ask(state, memory, mask)[1]
 
 
+def _forgets_behind(self: Any, *inputs: Any) -> tuple[Tensor, ...]:
+    """The state that is handed on has no history."""
+    state, *rest = AttentionDecoder.step(self, *inputs)
+    return state.detach(), *rest
+
+
+def _forgets_in_the_cell(self: Any, word: Tensor, answer: Tensor, state: Tensor):
+    return AttentionDecoder.turn(self, word, answer, state.detach())
+
+
 def _first_asks(self: Any, word: Tensor, state: Tensor, memory: Tensor, mask, context):
     answer, weights = self.ask(context, memory, mask)
     state = self.turn(word, answer, state)
@@ -274,6 +284,12 @@ MISTAKES = (
         "The embedding of the word was the query.",
         "The state knows the word's predecessors. Which of the two should ask?",
         (_wrong(step=_word_asks),),
+    ),
+    Misconception(
+        "history cut at each word",
+        "The state was detached inside the loop: no gradient reaches an earlier word.",
+        "Lesson 07 cut the history between batches. And between the words of one?",
+        (_wrong(step=_forgets_behind), _wrong(turn=_forgets_in_the_cell)),
     ),
     Misconception(
         "state not carried on",

@@ -97,6 +97,16 @@ def _doubling(reads: Tensor) -> int:
     return steps + (len(reads) > 1)
 
 
+def _within_a_step(reads: Tensor) -> int:
+    """Place by place: who has just learned already tells the next one."""
+    known, steps = [True] + [False] * (len(reads) - 1), 0
+    while not known[-1]:
+        for place, read in enumerate(reads.tolist()):
+            known[place] |= any(a and b for a, b in zip(read, known, strict=True))
+        steps += 1
+    return steps
+
+
 def _until_all_know(reads: Tensor) -> int:
     known, steps = torch.arange(len(reads)) == 0, 0
     while not known.all():
@@ -146,6 +156,13 @@ MISTAKES = (
         "are twice as long as those of the turn before.",
         "How many steps does the third squaring add?",
         (_doubling,),
+    ),
+    Misconception(
+        "news of the same step",
+        "Places that learned in a step passed it on within that step: the count is "
+        "too low.",
+        "Who knew before the step began? Only they can be asked in it.",
+        (_within_a_step,),
     ),
     Misconception(
         "until everybody knows",
