@@ -37,7 +37,17 @@ class AsRecurrent(nn.Module):
 
 
 def windows(ids: Tensor, batch_size: int, length: int, seed: int) -> Iterator[Tensor]:
-    """Yield (B, T + 1) pieces from random places of a text, without end."""
+    """Yield (B, T + 1) pieces from random places of a text, without end.
+
+    Args:
+        ids: (tokens), the text
+        batch_size: B
+        length: T
+        seed: draws the places
+
+    Raises:
+        ValueError: The text is too short for one piece.
+    """
     if len(ids) <= length:
         raise ValueError(f"{len(ids)} tokens have no window of {length + 1}")
     draw = torch.Generator().manual_seed(seed)

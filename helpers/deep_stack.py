@@ -21,7 +21,7 @@ class Stack:
     words: Tensor  # (B, T), which word would be right
 
     def loss_of(self, x: Tensor) -> Tensor:
-        """Cross-entropy of what the last layer put out."""
+        """Cross-entropy, in nats, of what the last layer put out, (B, T, D)."""
         guesses = self.head(self.norm(x))  # (B, T, V)
         return F.cross_entropy(guesses.flatten(0, 1), self.words.flatten())
 

@@ -176,7 +176,12 @@ class Scores:
 
 
 def scores(logits: Tensor, labels: Tensor) -> Scores:
-    """Loss, accuracy, macro-F1 and mean absolute error over all rows."""
+    """Loss in nats, accuracy, macro-F1 and mean absolute error in stars.
+
+    Args:
+        logits: (N, labels)
+        labels: (N), the true ones
+    """
     from sklearn.metrics import f1_score, mean_absolute_error
 
     guesses = logits.argmax(-1)

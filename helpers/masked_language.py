@@ -79,7 +79,7 @@ def masked_batches(
 
 
 def masked_loss(model: MaskedLanguageModel, batch: Masked) -> Tensor:
-    """Cross-entropy at the selected places alone."""
+    """Mean cross-entropy at the selected places alone, in nats."""
     inputs, labels, mask = batch
     asked = labels != NOT_ASKED
     return F.cross_entropy(model(inputs, mask, asked), labels[asked])

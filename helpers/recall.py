@@ -99,7 +99,12 @@ def answer_logits(model: nn.Module, ids: Tensor, queries: int) -> Tensor:
 
 
 def recall_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
-    """Cross-entropy of the right value, over the queries only."""
+    """Mean cross-entropy of the right value in nats, over the queries only.
+
+    Args:
+        model: ids (B, T) to logits (B, T, V)
+        batch: ids (B, T) and the values to be recalled (B, queries)
+    """
     ids, answers = batch
     logits = answer_logits(model, ids, answers.shape[1])
     return F.cross_entropy(logits.transpose(1, 2), answers)

@@ -143,7 +143,14 @@ def encode(rows: Any, tokenizer: Any, longest: int = 512) -> list[dict]:
 
 
 def pad_batch(rows: Sequence[dict]) -> dict[str, Tensor]:
-    """Rows to the tensors that a model takes, padded to the longest of them."""
+    """Rows to the tensors that a model takes, padded to the longest of them.
+
+    Args:
+        rows: B rows with "ids" and "label", as `encode` makes them
+
+    Returns:
+        "input_ids" (B, T), "attention_mask" (B, T), 1 = a real token, "labels" (B).
+    """
     width = max(len(row["ids"]) for row in rows)
     ids = torch.zeros(len(rows), width, dtype=torch.long)
     real = torch.zeros(len(rows), width, dtype=torch.long)

@@ -67,7 +67,7 @@ def perplexity(model: Any, ids: Tensor) -> float:
 
 
 def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
-    """Sharpen (below 1) or flatten (above 1) a distribution: logits / temperature.
+    """Sharpen (below 1) or flatten (above 1) logits (B, V): logits / temperature.
 
     Raises:
         ValueError: The temperature is not above 0; its limit there is greedy choice.
@@ -118,6 +118,9 @@ def no_repeat_ngram_filter(logits: Tensor, ids: Tensor, n: int) -> Tensor:
         ids: (B, T), all that stands there so far, the prompt included
         n: at least 1, which blocks every token that was used before
 
+    Raises:
+        ValueError: n is below 1.
+
     Source: Paulus et al. 2018 (arXiv 1705.04304), section 2.5.
     """
     if n < 1:
@@ -134,7 +137,13 @@ def no_repeat_ngram_filter(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 
 def filtered(logits: Tensor, ids: Tensor, how: Settings) -> Tensor:
-    """All filters, in the order of `transformers`: n-grams, temperature, k, p."""
+    """All filters, in the order of `transformers`: n-grams, temperature, k, p.
+
+    Args:
+        logits: (B, V)
+        ids: (B, T), all that stands there so far
+        how: which filters, and how strong
+    """
     if how.no_repeat_ngram_size:
         logits = no_repeat_ngram_filter(logits, ids, how.no_repeat_ngram_size)
     logits = apply_temperature(logits, how.temperature)

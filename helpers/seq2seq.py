@@ -74,6 +74,9 @@ def new_translator(kind: str, task: NumberTask, d_model: int = 64) -> nn.Module:
         kind: one of `KINDS`
         task: says how many ids there are
         d_model: width of words and states
+
+    Raises:
+        ValueError: There is no such kind.
     """
     sizes = len(task.source), len(task.target)
     if kind == "Transformer":

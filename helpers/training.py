@@ -88,6 +88,9 @@ def noam_schedule(step: int, d_model: int, warmup: int) -> float:
 
     d_model^-0.5 * min(step^-0.5, step * warmup^-1.5), with step counted from 1.
 
+    Raises:
+        ValueError: A step is below 1.
+
     Source: Vaswani et al. 2017, section 5.3.
     """
     if step < 1:
@@ -215,7 +218,7 @@ def _in_a_kernel() -> bool:
 
 
 def smooth(values: Sequence[float], width: int = 25) -> Tensor:
-    """The mean of each value and its predecessors, `width` of them where there are."""
+    """The running mean over the last `width` values, fewer at the start: (steps)."""
     sums = torch.tensor([0.0, *values], dtype=torch.float64).cumsum(0)
     last = torch.arange(1, len(values) + 1)
     first = (last - width).clamp(min=0)

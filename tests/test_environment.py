@@ -26,7 +26,7 @@ CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 # what conda-forge calls a package that pip calls something else
 CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
 # what only the conda environment has to name
-CONDA_ONLY = {"python", "pip", "setuptools"}
+CONDA_ONLY = {"pip", "setuptools"}
 
 
 def parse(lines):
@@ -61,6 +61,7 @@ def classroom():
 def conda_ranges():
     """Return {pip's name: specifier} of environment.yml."""
     conda = [line for line in CONDA["dependencies"] if isinstance(line, str)]
+    conda = [line for line in conda if not line.startswith("python=")]  # conda's own =
     [pip] = [line["pip"] for line in CONDA["dependencies"] if isinstance(line, dict)]
     assert pip[-1] == "-e ."
     named = parse(conda + pip[:-1])
@@ -84,9 +85,15 @@ def test_the_classroom_has_pins_of_its_own():
 def test_conda_and_pip_have_the_same_ranges():
     conda = conda_ranges()
     assert {name: conda[name] for name in ranges()} == ranges()
-    assert (
-        conda["python"] == Requirement(f"python{PROJECT['requires-python']}").specifier
-    )
+
+
+def test_conda_names_the_python_that_is_tested():
+    """repo2docker reads `python=3.11`; a range it overlooks, and takes its default."""
+    [line] = [str(x) for x in CONDA["dependencies"] if str(x).startswith("python")]
+    version_ = re.fullmatch(r"python=(3\.\d+)", line)[1]
+    assert version_ in Requirement(f"python{PROJECT['requires-python']}").specifier
+    first = (ROOT / "requirements.txt").read_text().splitlines()[0]
+    assert f"on Python {version_}." in first
 
 
 @pytest.mark.parametrize("name", sorted(pins()))

@@ -56,6 +56,25 @@ def test_each_lesson_has_needs_goals_a_class_and_a_lab():
                 assert re.search(rf"\b{exercise.id}( ★)? \(", part), exercise.id
 
 
+def test_the_patterns_of_a_class_and_a_lab_add_up():
+    text = page("instructors.md")
+    pattern = text.split("The pattern that works")[1].split("\n\n")[0]
+    assert sum(map(int, re.findall(r"\((\d+)(?: minutes)?\)", pattern))) == 45
+    table = text.split("| minutes | what |")[1].split("\n\n")[0]
+    assert sum(map(int, re.findall(r"^\| (\d+) \|", table, re.MULTILINE))) == 120
+
+
+def test_the_memory_that_is_planned_is_enough():
+    text = page("instructors.md")
+    least, most = re.search(r"between ([\d.]+) and ([\d.]+) GB", text).groups()
+    planned = re.search(r"plan (\d+) GB", text)[1]
+    rows = re.findall(r"^\| \d\d_.+ \| (\d+) MB \|$", page("benchmarks.md"), re.M)
+    used = sorted(int(row) / 1000 for row in rows)
+    assert len(used) == len(LESSONS)
+    assert (f"{used[0]:.1f}", f"{used[-1]:.1f}") == (least, most)
+    assert used[-1] < float(planned)
+
+
 def test_a_lab_holds_the_core_path_and_what_fits():
     for lesson in LESSONS:
         known = [one for one in EVERY if one.lesson == lesson.number]

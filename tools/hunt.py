@@ -65,7 +65,11 @@ def hunt(exercise: Exercise) -> Catch:
 
 
 def solution_cell(exercise: Exercise) -> tuple[str, set[int]]:
-    """The solved cell of an exercise, and the numbers of the lines to be written."""
+    """The solved cell of an exercise, and the numbers of the lines to be written.
+
+    Raises:
+        ValueError: No cell of the lesson solves it.
+    """
     for cell in lesson(exercise.lesson).cells:
         if cell.cell_type == "code" and cell.metadata.get("exercise") == exercise.id:
             break

@@ -177,7 +177,11 @@ def lab_environment() -> dict[str, str]:
 
 
 def serve(work: Path, extra: list[str]) -> int:
-    """Run JupyterLab until it ends or the student presses Ctrl-C."""
+    """Run JupyterLab until it ends or the student presses Ctrl-C.
+
+    Raises:
+        LabError: JupyterLab or ipykernel is not installed.
+    """
     for package in ("jupyterlab", "ipykernel"):
         if importlib.util.find_spec(package) is None:
             raise LabError(

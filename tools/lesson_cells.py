@@ -43,7 +43,11 @@ def typed(source: str, *names: str) -> Any:
 
 @cache
 def lesson(number: int) -> Lesson:
-    """The lesson with this number; a sentence if there is none."""
+    """The lesson with this number.
+
+    Raises:
+        AssertionError: There is none.
+    """
     for path in lesson_paths():
         if path.name.startswith(f"{number:02}_"):
             return read(path)

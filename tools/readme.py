@@ -11,7 +11,11 @@ START, END = "<!-- lessons: written by `make build` -->", "<!-- /lessons -->"
 
 
 def row(lesson: Lesson, times: dict[str, float]) -> str:
-    """One line of the table: link, question, exercises, minutes, run time."""
+    """One line of the table: link, question, exercises, minutes, run time.
+
+    Raises:
+        LessonError: The lesson's first cell lacks its title, question or minutes.
+    """
     first = lesson.cells[0].source
     title = re.search(r"^# \d\d (.+)$", first, re.MULTILINE)
     question = re.search(r"\*\*(.+?\?)\*\*", first, re.DOTALL)

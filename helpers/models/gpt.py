@@ -59,7 +59,7 @@ class Cache:
         self.length = 0  # how many tokens have been read
 
     def extend(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Append keys and values of new tokens; returns those of all tokens.
+        """Append keys and values (B, H, T, K) of T new tokens; returns those of all S.
 
         `length` stays as it is: the model moves it on when all layers are done.
         """
@@ -236,7 +236,11 @@ class GPT(nn.Module):
         return x @ self.embedding.weight.T
 
     def last_vectors(self, ids: Tensor, cache: Cache | None = None) -> Tensor:
-        """What `forward` does before it scores: (B, T) -> (B, T, D)."""
+        """What `forward` does before it scores: (B, T) -> (B, T, D).
+
+        Raises:
+            ValueError: There are more tokens than positions.
+        """
         start = 0 if cache is None else cache.length
         end = start + ids.shape[1]
         if end > self.config.max_length:

@@ -25,5 +25,5 @@ def target_mask(ids: Tensor, padding_id: int = 0) -> Tensor:
 
 
 def blocked(mask: Tensor) -> Tensor:
-    """Our mask as `nn.MultiheadAttention` wants it: True = may not attend."""
+    """Our mask, in its shape, as `nn.MultiheadAttention` wants it: True = blocked."""
     return ~mask

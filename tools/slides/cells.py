@@ -50,7 +50,8 @@ def slides(solution: NotebookNode, student: NotebookNode) -> list[Slide]:
             if cell.cell_type == "markdown":
                 continue  # the model answer of a written question
         after = deck and deck[-1].answered and not answers
-        if part == "-task" or kind in ("slide", "subslide") or after or not deck:
+        begins = kind in ("slide", "subslide") or after or not deck
+        if begins or part == "-task" and not _heading_alone(deck[-1]):
             deck.append(Slide(kind if deck and kind == "slide" else "subslide"))
             deck[0].kind = "slide"
         if part == "-task":
@@ -59,6 +60,13 @@ def slides(solution: NotebookNode, student: NotebookNode) -> list[Slide]:
         deck[-1].cells.append(stubs[cell.id] if answers else cell)
     _plan(deck)
     return [slide for slide in deck if slide.cells]
+
+
+def _heading_alone(slide: Slide) -> bool:
+    """Whether nothing but a heading has come: what follows stands below it."""
+    texts = [one.source.strip() for one in slide.cells if one.cell_type == "markdown"]
+    plain = len(texts) == len(slide.cells) == 1
+    return plain and re.fullmatch(r"#+ [^\n]+", texts[0]) is not None
 
 
 def read(root: Path, name: str) -> list[Slide]:

@@ -3,6 +3,7 @@
 // A section of the lesson holds cells. They are laid on a page until the next one would
 // not fit; it goes on a page of its own, after a try with slightly smaller letters. A cell
 // that is too long alone is cut into its parts, a part that is too long is made smaller.
+// A page without a heading of its own repeats the last one, in small letters.
 
 const SMALLER = 0.86; // to keep a cell with what stands before it
 const FRESH = 0.9; // to keep a cell whole on a page of its own
@@ -29,11 +30,14 @@ function shrunk(page, least) {
 }
 
 class Stack {
-  constructor(section) {
+  constructor(section, before) {
+    const headings = [...section.querySelectorAll(":scope > .cell :is(h1, h2, h3)")];
+    this.title = headings[0] || before;
+    this.last = headings.at(-1) || before; // for the section below
+    this.titled = headings.length > 0;
     this.section = section;
     this.notes = section.querySelector(":scope > aside.notes");
     this.label = section.querySelector(":scope > .lab");
-    this.title = section.querySelector("h1, h2, h3");
     this.pages = [];
   }
 
@@ -41,7 +45,7 @@ class Stack {
     const page = document.createElement("section");
     page.className = `page measured ${this.section.className}`;
     if (this.label) page.append(this.label.cloneNode(true));
-    if (this.pages.length && this.title) {
+    if (this.title && (this.pages.length || !this.titled)) {
       const again = document.createElement("p");
       again.className = "again";
       again.textContent = this.title.textContent;
@@ -99,10 +103,12 @@ function enlarge(image) {
 }
 
 function paginate() {
+  let before = null;
   for (const column of [...host.children]) {
     const pages = [];
     for (const section of [...column.children]) {
-      const stack = new Stack(section);
+      const stack = new Stack(section, before);
+      before = stack.last;
       stack.turn();
       const exercise = section.matches(".exercise");
       const cells = [...section.querySelectorAll(":scope > .cell")];
