@@ -158,6 +158,10 @@ show("three random numbers", torch.randn(3, generator=draws))
 # - blanks such as `Q =`, which are a SyntaxError until the whole cell is filled (ours
 #   are `Q = ...`, which runs);
 # - a causal mask that was inverted, with the proof printed below it (lesson 06);
+# - a misspelt name in the branch for masks, where no demo ever passed a mask: a line
+#   that never runs is never tested (our checks run every branch);
+# - names with several meanings, such as d_k, first 3 and later 300: run one cell twice
+#   and another breaks (one name, one meaning, in all our notebooks);
 # - a warning never read costs more than a crash: this course shows none of its own.
 
 # %% [markdown]

@@ -375,7 +375,7 @@ for (a, b, c, expected), answer in found.items():
     note = "" if answer == expected else f"   (we hoped for {expected})"
     print(f"{a} is to {b} as {c} is to {answer}{note}")
 
-# %%
+# %% slide="skip"
 right = {answer for (*_, expected), answer in found.items() if answer == expected}
 if word_vectors.is_bundled(nlp):
     assert {"queen", "berlin", "sister", "swimming"} <= right

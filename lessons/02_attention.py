@@ -736,7 +736,7 @@ assert multiplications(6 * d_model)[0] == multiplications(6 * d_model)[1]
 # written naively, so that the scores are stored:
 
 
-# %%
+# %% slide="skip"
 def seconds(work, *inputs) -> float:
     """The fastest of five calls."""
     times = []

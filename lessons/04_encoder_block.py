@@ -1197,7 +1197,7 @@ show_figure(
     "falls. Spread of the outputs: post-norm stays at 1, pre-norm grows to about 4.",
 )
 
-# %% tags=["nbval-check-output"]
+# %% slide="skip" tags=["nbval-check-output"]
 post, pre = last["post-norm"], last["pre-norm"]  # (counts, seeds)
 growth = {name: some[:, -1] / some[:, 0] for name, some in by_layer.items()}
 for text, holds in {

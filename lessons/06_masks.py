@@ -65,7 +65,7 @@ TWIN_MASKS = {
 }
 
 
-# %%
+# %% slide="skip"
 def raise_twin(mask_of):
     """Train a twin; returns its loss at the end and its exact matches."""
     torch.manual_seed(0)

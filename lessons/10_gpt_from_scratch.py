@@ -940,9 +940,8 @@ assert right["GPT, two layers"] > 0.99 and right["LSTM"] < 0.6
 # %%
 show_figure(
     draw.recall_curves(curves, chance=1 / task.pairs),
-    "Right answers on new texts against seconds of training. The GPT stays near one "
-    "in eight for a while, then rises steeply to almost 1. The LSTM creeps up and "
-    "stays far below.",
+    "Right answers on new texts against seconds of training. The GPT climbs past one "
+    "in eight, then steeply to almost 1. The LSTM creeps up and stays far below.",
 )
 
 # %% [markdown]
@@ -1039,8 +1038,8 @@ assert scores["look-up"].max() > 0.5
 # %%
 show_figure(
     draw.head_scores(scores, names),
-    "Two bars for each of four heads. The previous-token score is high for one head of "
-    "the first layer, the look-up score for one of the second layer.",
+    "Two bars for each of four heads. The highest previous-token score belongs to a "
+    "head of the first layer, the highest look-up score to one of the second layer.",
 )
 
 # %% slide="subslide"

@@ -1015,7 +1015,7 @@ if bundled:
 # token, its height the surprise, −log p.
 
 
-# %%
+# %% slide="skip"
 def surprises(ids: Tensor) -> Tensor:
     """-log p of every token but the first, (T - 1)."""
     with torch.no_grad():
@@ -1054,7 +1054,7 @@ show_figure(
     "usual settings lie between.",
 )
 
-# %%
+# %% slide="skip"
 values = {who: sampling.perplexity(model, one) for who, one in written.items()}
 if bundled:
     assert values["greedy"] < values["the usual settings"] < values["the bare model"]

@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from helpers.checks import report
 from helpers.checks.exercise import Answer, Exercise
 from tools import build, notebooks, stubs
 from tools.execute import execute
@@ -844,6 +845,22 @@ def test_a_committed_notebook_is_valid(path):
     validator().validate_nb(notebook)
     assert_ids(notebook)
     assert "SOLUTION" not in "".join(cell.source for cell in notebook.cells)
+
+
+@pytest.mark.parametrize("path", [one for one in COMMITTED if "solutions" in one.id])
+def test_a_solution_shows_what_its_checks_say_today(path):
+    said = {
+        cell.id: cell.outputs
+        for cell in nbformat.read(path, 4).cells
+        if "outputs" in cell
+    }
+    known = [one for one in notebooks.exercises() if one.lesson == int(path.name[:2])]
+    for exercise in known:
+        if not exercise.answers:
+            continue  # a written one has no check
+        shown = said[f"ex-{exercise.id.replace('.', '-')}-check"][0].text
+        why = f"build it again: python -m tools.build {path.name[:2]} --execute"
+        assert shown.strip() == str(report.passed(exercise)), why
 
 
 each_lesson = pytest.mark.parametrize(
