@@ -941,7 +941,7 @@ assert right["GPT, two layers"] > 0.99 and right["LSTM"] < 0.6
 show_figure(
     draw.recall_curves(curves, chance=1 / task.pairs),
     "Right answers on new texts against seconds of training. The GPT climbs past one "
-    "in eight, then steeply to almost 1. The LSTM creeps up and stays far below.",
+    "in eight, then steeply to almost 1. The LSTM stays a little above one in eight.",
 )
 
 # %% [markdown]
