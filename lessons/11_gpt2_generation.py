@@ -90,6 +90,9 @@ show_figure(
     "Bars of the 12 likeliest next tokens. In the bundled model ' the' has 27 percent, "
     "' it' 12, ' then' 10, and the bars get shorter and shorter.",
 )
+if bundled:
+    assert (100 * shares[:3]).round().tolist() == [27, 12, 10]
+    assert 0.6 < shares.sum() < 0.8
 
 # %% [markdown]
 # Twelve tokens have most of the probability, but not all. The rest is spread over

@@ -92,6 +92,7 @@ def test_the_bundled_encoder_loads_and_shows_its_weights(bundled, capfd):
     assert len(outputs.attentions) == 6
     assert outputs.attentions[0].shape == (1, 12, 5, 5)
     assert not model.training and len(tokenizer) == 30_522
+    assert model.embeddings.position_embeddings.weight.shape == (512, 384)  # lesson 01
     assert capfd.readouterr() == ("", "")
 
 
