@@ -71,8 +71,8 @@ def test_the_memory_that_is_planned_is_enough():
     rows = re.findall(r"^\| \d\d_.+ \| (\d+) MB \|$", page("benchmarks.md"), re.M)
     used = sorted(int(row) / 1000 for row in rows)
     assert len(used) == len(LESSONS)
-    assert (f"{used[0]:.1f}", f"{used[-1]:.1f}") == (least, most)
-    assert used[-1] < float(planned)
+    assert [used[0], used[-1]] == pytest.approx([float(least), float(most)], rel=0.2)
+    assert 1.2 * used[-1] < float(planned)  # another run takes a little more or less
 
 
 def test_a_lab_holds_the_core_path_and_what_fits():
