@@ -35,7 +35,8 @@ lab: setup  ## set up, copy missing notebooks to work/ and open JupyterLab on th
 setup: $(STAMP)  ## create .venv and install what the course needs
 	@:
 
-test: lint check unit solutions students browser  ## run everything that CI runs
+# The browser first: it installs what the unit tests of the slides need.
+test: lint check browser unit solutions students  ## run everything that CI runs
 
 quick: lint check  ## lint, check and fast unit tests; LESSON=02 for one lesson
 	COURSE_QUICK=1 COURSE_LESSON=$(LESSON) $(UNIT) -m "not notebooks and not slow and not browser"
