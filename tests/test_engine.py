@@ -546,6 +546,12 @@ def test_a_neighbour_of_a_known_mistake_does_not_get_its_name():
     assert "rows of the table in a buffer: expected 11, got 512" in str(report)
 
 
+@pytest.mark.parametrize(("verdict", "many"), [([True, False], True), (False, False)])
+def test_only_many_verdicts_are_told_to_become_one(verdict, many):
+    text = str(judge("2.5", lambda attend: torch.tensor(verdict)))
+    assert ("`.all()`" in text) == many
+
+
 @pytest.mark.parametrize(
     ("exercise", "answers"),
     [("2.3b", (np.array([3, 1]),)), ("3.5b", ((0, 2), " Previous"))],

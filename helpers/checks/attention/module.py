@@ -8,7 +8,9 @@ from torch import Tensor, nn
 
 from helpers.checks.attention.shared import (
     ROWS,
+    mask_asked_for_its_truth,
     normal,
+    weights_not_asked_for,
 )
 from helpers.checks.exercise import (
     Answer,
@@ -207,13 +209,7 @@ MODULE_MISTAKES = (
             ),
         ),
     ),
-    Misconception(
-        "weights not asked for",
-        "`attention` returned the output alone, and Python unpacked its batch of two "
-        "into your two names.",
-        "How is `attention` told to return the weights as well?",
-        (_Unpacked,),
-    ),
+    weights_not_asked_for(_Unpacked),
     Misconception(
         "an axis for heads",
         "The mask has four axes, as for several heads, and gave one more to "
@@ -237,12 +233,7 @@ MODULE_MISTAKES = (
             _always(lambda mask: mask.unsqueeze(1)),
         ),
     ),
-    Misconception(
-        "a mask asked for its truth",
-        "`if mask` asks a whole tensor whether it is true, and it has many answers.",
-        "What you want to know is whether there is a mask at all.",
-        (_Truth,),
-    ),
+    mask_asked_for_its_truth(_Truth),
     Misconception(
         "sizes of the layers swapped",
         "The layers turn vectors of d_head numbers into d_model; x comes with d_model.",

@@ -15,6 +15,7 @@ from helpers.checks.attention.shared import (
     QUERIES,
     ROWS,
     WIDTH,
+    mask_asked_for_its_truth,
     normal,
     random_mask,
 )
@@ -345,12 +346,7 @@ ATTENTION_MISTAKES = (
             )
         ),
     ),
-    Misconception(
-        "a mask asked for its truth",
-        "`if mask` asks a whole tensor whether it is true, and it has many answers.",
-        "What you want to know is whether there is a mask at all.",
-        (_asked_for_truth,),
-    ),
+    mask_asked_for_its_truth(_asked_for_truth),
     Misconception(
         "blocked scores set to 0",
         "Blocked scores became 0, or nearly 0, and exp(0) is 1.",

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Case, Property
+from helpers.checks.exercise import Case, Misconception, Property
 
 # d_head is a square, for `torch.sqrt(torch.tensor(d_head))` is right, and float32. It
 # is not 4, where the root and the half are one.
@@ -32,3 +32,24 @@ def _rows(case: Case, outputs: Mapping[str, Any]) -> str | None:
 
 
 ROWS = Property("Does every row of the weights sum to 1", _rows)
+
+
+def weights_not_asked_for(*spellings: Any) -> Misconception:
+    """Two names for the one tensor that `attention` returns by default."""
+    return Misconception(
+        "weights not asked for",
+        "`attention` returned the output alone, and Python unpacked its batch of two "
+        "into your two names.",
+        "How is `attention` told to return the weights as well?",
+        spellings,
+    )
+
+
+def mask_asked_for_its_truth(*spellings: Any) -> Misconception:
+    """`if mask` instead of `if mask is not None`."""
+    return Misconception(
+        "a mask asked for its truth",
+        "`if mask` asks a whole tensor whether it is true, and it has many answers.",
+        "What you want to know is whether there is a mask at all.",
+        spellings,
+    )

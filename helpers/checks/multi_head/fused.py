@@ -6,7 +6,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.attention.shared import ROWS, normal, random_mask
+from helpers.checks.attention.shared import (
+    ROWS,
+    normal,
+    random_mask,
+    weights_not_asked_for,
+)
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception
 from helpers.checks.multi_head.module import RETURNS
 from helpers.models.attention import attention
@@ -173,13 +178,7 @@ MISTAKES = (
             ),
         ),
     ),
-    Misconception(
-        "weights not asked for",
-        "`attention` returned the output alone, and Python unpacked its batch of two "
-        "into your two names.",
-        "How is `attention` told to return the weights as well?",
-        (_calling(attention),),
-    ),
+    weights_not_asked_for(_calling(attention)),
     Misconception(
         "no output projection",
         "The heads lie side by side, but W_o was never applied.",

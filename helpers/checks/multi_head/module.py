@@ -6,7 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.attention.shared import ROWS, normal, random_mask
+from helpers.checks.attention.shared import (
+    ROWS,
+    mask_asked_for_its_truth,
+    normal,
+    random_mask,
+    weights_not_asked_for,
+)
 from helpers.checks.exercise import (
     Answer,
     Case,
@@ -204,26 +210,12 @@ def _one_axis_more(self: MultiHeadAttention, scores: Tensor, mask: Tensor) -> Te
     return scores.masked_fill(~mask[:, None], float("-inf"))
 
 
-def _unpacked(merge: Callable) -> type:
-    """Unpacks the one tensor that attention returns, along its batch axis."""
-
-    class Wrong(MultiHeadAttention):
-        def forward(
-            self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
-        ) -> Any:
-            query, key, value = map(self.split, self.project(query, key, value))
-            found, weights = attention(query, key, value, mask)
-            return self.W_o(merge(found)), weights
-
-    return Wrong
-
-
 def _merge_as_asked(x: Tensor) -> Tensor:
     batch, num_heads, length, d_head = x.shape
     return x.transpose(1, 2).reshape(batch, length, num_heads * d_head)
 
 
-def _calling(call: Callable) -> type:
+def _calling(call: Callable, merge: Callable = merge_heads) -> type:
     """The class with another call of `attention`."""
 
     class Wrong(MultiHeadAttention):
@@ -232,7 +224,7 @@ def _calling(call: Callable) -> type:
         ) -> Any:
             projected = map(self.split, self.project(query, key, value))
             found, weights = call(*projected, mask)
-            return self.W_o(merge_heads(found)), weights
+            return self.W_o(merge(found)), weights
 
     return Wrong
 
@@ -361,24 +353,13 @@ MISTAKES = (
             ),
         ),
     ),
-    Misconception(
-        "weights not asked for",
-        "`attention` returned the output alone, and Python unpacked its batch of two "
-        "into your two names.",
-        "How is `attention` told to return the weights as well?",
-        (_unpacked(merge_heads), _unpacked(_merge_as_asked)),
-    ),
-    Misconception(
-        "a mask asked for its truth",
-        "`if mask` asks a whole tensor whether it is true, and it has many answers.",
-        "What you want to know is whether there is a mask at all.",
-        (
-            _calling(
-                lambda query, key, value, mask: attention(
-                    query, key, value, mask if mask else None, need_weights=True
-                )
-            ),
-        ),
+    weights_not_asked_for(_calling(attention), _calling(attention, _merge_as_asked)),
+    mask_asked_for_its_truth(
+        _calling(
+            lambda query, key, value, mask: attention(
+                query, key, value, mask if mask else None, need_weights=True
+            )
+        )
     ),
     Misconception(
         "value not projected",
