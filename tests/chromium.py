@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -40,6 +41,22 @@ def browser():
             yield chromium
         finally:
             chromium.close()
+
+
+def soon(look, seconds: float = 30):
+    """Repeat what looks and asserts until it holds: a browser draws when it can.
+
+    Returns:
+        What it returns.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return look()
+        except AssertionError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
 
 
 def pixels(screenshot: bytes) -> np.ndarray:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import nbformat
 import pytest
-from chromium import browser, needed, pixels
+from chromium import browser, needed, pixels, soon
 
 from helpers.checks.engine import find
 
@@ -175,7 +175,13 @@ class Notebook:
             f"([number, before]) => ![null, before].includes(({count})(number))",
             arg=[number, before],
         )
-        self.page.wait_for_timeout(300)
+        drawn = f"""number => {{
+          const cell = {CELLS}[number], count = cell.model.outputs.length;
+          const outputs = [...cell.node.querySelectorAll('.jp-OutputArea-output')];
+          return outputs.length === count && outputs.every(
+              one => one.innerText.trim() || one.querySelector('img, iframe'));
+        }}"""
+        self.page.wait_for_function(drawn, arg=number)
         return cell
 
     def told(self, text):
@@ -201,7 +207,6 @@ class Notebook:
         dark = "false" if "Dark" in name else "true"
         body = f"body[data-jp-theme-light={dark}]"
         self.page.wait_for_selector(body, state="attached")
-        self.page.wait_for_timeout(500)
 
 
 @contextmanager
@@ -276,12 +281,15 @@ def test_a_message_can_be_read_in_both_themes(student, theme):
     student.theme(theme)
     cell = student.run(student.number(CHECK))
     output = cell.locator(".jp-OutputArea-output").first
-    picture = pixels(output.screenshot())
+
+    def look():
+        light = pixels(output.screenshot()).mean(-1)
+        assert light.max() - light.min() > 120  # letters stand out from their ground
+        assert (light[:3].mean() < 110) == ("Dark" in theme)
+
+    soon(look)
     student.shot(theme.split()[-1].lower())
     student.theme("JupyterLab Light")
-    light = picture.mean(-1)
-    assert light.max() - light.min() > 120  # letters stand out from their ground
-    assert (light[:3].mean() < 110) == ("Dark" in theme)
 
 
 def test_a_second_make_lab_keeps_what_the_student_wrote(student, course, environment):
@@ -320,11 +328,14 @@ def look_at_figures(notebook):
     assert len(numbers) >= 4
     for number in dict.fromkeys(numbers):
         images = notebook.cell(number).locator(".jp-OutputArea img")
-        images.first.wait_for()
-        assert images.count() == numbers.count(number)
-        for image in images.all():
-            assert image.evaluate("one => one.complete && one.naturalWidth") > 200
-            assert pixels(image.screenshot()).std() > 8
+
+        def look(images=images, number=number):
+            assert images.count() == numbers.count(number)
+            for image in images.all():
+                assert image.evaluate("one => one.complete && one.naturalWidth") > 200
+                assert pixels(image.screenshot()).std() > 8
+
+        soon(look)
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])

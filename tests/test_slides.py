@@ -233,6 +233,7 @@ LOOK = """() => {
     math: [...page.querySelectorAll('svg.math')].map(box),
     images: [...page.querySelectorAll('img')].map(box),
     overflows: page.classList.contains('overflows'),
+    fading: page.getAnimations({subtree: true}).length,
     notes: page.querySelector('aside.notes')?.textContent || '',
     title: page.querySelector('.again, .cell :is(h1, h2, h3)')?.textContent || '',
   };
@@ -255,6 +256,7 @@ def opened(chromium, tmp_path_factory):
     from tools.slides.page import page as whole
 
     context = chromium.new_context(viewport={"width": WIDTH, "height": HEIGHT})
+    context.set_default_timeout(120_000)
     requests = []
     context.on("request", lambda request: requests.append(request.url))
 
@@ -288,6 +290,7 @@ def test_every_slide_fits_and_is_drawn(name, opened):
         seen, where = page.evaluate(LOOK), f"{name}, slide {number + 1}"
         picture = pixels(page.screenshot())
         assert not seen["overflows"], where
+        assert not seen["fading"], f"{where}: a picture may catch it half drawn"
         assert min(seen["sizes"], default=99) >= SMALLEST, where
         for left, top, right, bottom in seen["boxes"]:
             assert left >= 0 and top >= 0, where

@@ -42,7 +42,7 @@ IN_PLACE = Misconception(
     "Look for `+=`, `/=` and names ending in `_` that touch it: work on a copy.",
     (),
 )
-LIMIT = 10.0  # seconds until an answer is stopped
+LIMIT = 10.0  # seconds of the processor until an answer is stopped
 HELPERS = str(Path(__file__).parents[1])
 
 
@@ -107,7 +107,7 @@ def judge(
         exercise_id: The number in the exercise's title.
         *answers: What the exercise asks for.
         seed: Picks the inputs of the cases.
-        limit: Seconds until an answer is stopped.
+        limit: Seconds until an answer is stopped: of work, three times that of waiting.
     """
     exercise = find(exercise_id)
     _count(exercise, answers)
@@ -136,7 +136,7 @@ def examine(
         exercise: What is asked.
         answers: One thing for each of the exercise's answers.
         seed: Picks the inputs of the cases.
-        limit: Seconds until an answer is stopped.
+        limit: Seconds until an answer is stopped: of work, three times that of waiting.
         skip: Places of answers that are not put to their cases.
     """
     cases = cases_of(exercise, seed)
