@@ -147,8 +147,15 @@ show("three random numbers", torch.randn(3, generator=draws))
 # %% [markdown]
 # ## What we learned from other courses' mistakes
 #
-# This course grew out of four documents on transformers, good and honest ones. We
-# re-ran all their code. What we found became exercises, always with the evidence:
+# This course grew out of four documents on transformers, good and honest ones: two
+# notebooks and two blog posts. From them we have the rhythm of a lesson (formula,
+# numbers by hand, a class, its shapes), one batch of random numbers for all shape
+# tests, tasks for the brave, and questions that are answered in prose.
+
+# %% [markdown]
+# One post is marked "not finished yet", the other stops long before its goal, a GPT-2.
+# Where they stop, this course goes on. And we re-ran all their code. What we found
+# became exercises, always with the evidence:
 
 # %% [markdown]
 # - a notebook whose cells were run out of order, so that a result stood *above* the
@@ -162,7 +169,9 @@ show("three random numbers", torch.randn(3, generator=draws))
 #   that never runs is never tested (our checks run every branch);
 # - names with several meanings, such as d_k, first 3 and later 300: run one cell twice
 #   and another breaks (one name, one meaning, in all our notebooks);
-# - a warning never read costs more than a crash: this course shows none of its own.
+# - `!pip install` without versions, and below it a warning about forked tokenizers
+#   (`TOKENIZERS_PARALLELISM`) that nobody read: a warning never read costs more than a
+#   crash. Our packages are pinned, and this course shows no warning of its own.
 
 # %% [markdown]
 # Blanks that run, for example: Python accepts three dots as a value.
@@ -187,9 +196,10 @@ print("Python's random starts again:", random.random() == first)
 # Vaswani et al. 2017, *Attention Is All You Need*, arXiv 1706.03762: the paper.
 # Alammar, *The Illustrated Transformer*. Weng, *Attention? Attention!*. Rush, *The
 # Annotated Transformer*. Karpathy, *Let's build GPT* (video). Gordić's and the Rasa
-# whiteboard's videos on attention. Carnegie Mellon 11-785, recitation 11. Kaduri, *From
-# N-grams to CodeX*. The TensorFlow chatbot tutorial, for the same model in another
-# framework.
+# whiteboard's videos on attention. Stanford CS224N, winter 2019, lecture 14,
+# *Transformers and Self-Attention* (video). Carnegie Mellon 11-785, recitation 11.
+# Kaduri, *From N-grams to CodeX*. The TensorFlow chatbot tutorial, for the same model
+# in another framework.
 
 # %% [markdown]
 # **Next: lesson 01**, or lesson 02 if you know word vectors.

@@ -573,6 +573,10 @@ check("1.4", positional_encoding)
 # %%
 show("position 2", positional_encoding(3, 4)[2])
 
+# %% [markdown]
+# Other code multiplies the position by $\exp(-2i \ln(10000) / d)$. That is the same as
+# to divide it by $10000^{2i/d}$.
+
 # %% slide="subslide"
 fine = torch.arange(0, 3.5, 0.05)[:, None] / torch.tensor([1.0, 100.0])  # between words
 waves = torch.stack([fine.sin(), fine.cos()], -1).flatten(1)

@@ -369,8 +369,9 @@ print("halved:  ", *(f"{slope:.2e}" for slope in jacobian[0]))
 
 # %% [markdown]
 # Halving these four scores makes the first slope ten thousand times larger: from
-# 5.60e-09 to 7.48e-05. (2 would be the root of a d_head of 4. That there are four
-# scores has nothing to do with it.)
+# 5.60e-09 to 7.48e-05. (These are slopes by the halved scores; by the scores before,
+# the chain rule halves them once more. And 2 would be the root of a d_head of 4. That
+# there are four scores has nothing to do with it.)
 
 # %% [markdown] exercise="2.3b"
 # A published post prints the second line as `[0.0001, -2.7149, -1.1240e-07, -3.0553]`.
@@ -821,8 +822,9 @@ print("nn.MultiheadAttention: output is NaN:", result.isnan().all().item())
 # **Model answer.** Adding −1e9 leaves all scores of the row equal after rounding, so
 # the weights are uniform: the query quietly reads everything it was forbidden to read,
 # padding and future included, and training goes on with a leak that no loss curve
-# shows. Minus infinity gives 0/0, NaN: it spreads through the first layer norm to
-# everything and the loss turns NaN at once. That is ugly, but nobody can overlook it.
+# shows. Minus infinity gives 0/0, NaN: the next attention layer carries it to every
+# token of the sequence (even a weight of 0 times NaN is NaN), and the loss turns NaN at
+# once. That is ugly, but nobody can overlook it.
 # Zeros, as in the fused kernel, mean "no information": no leak and no NaN, and the
 # residual connection carries the token on. For production I want zeros; while I look
 # for a bug I want the NaN. Best of all is not to have such rows: padded queries are

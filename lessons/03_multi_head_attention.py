@@ -310,8 +310,9 @@ except ValueError as error:
 # ## What the real libraries do
 #
 # The course's own version, `course.MultiHeadAttention`, keeps the three projections
-# in one matrix and returns weights only on request. torch's `nn.MultiheadAttention`
-# does the same. On equal weights they agree, padding included:
+# in one matrix, as torch's `nn.MultiheadAttention` does, and returns weights only on
+# request (torch returns them unless told not to). On equal weights they agree, padding
+# included:
 
 # %% tags=["nbval-check-output"]
 theirs = nn.MultiheadAttention(12, 3, batch_first=True).double()

@@ -767,7 +767,9 @@ print({name: getattr(bert.config, name) for name in settings})
 # %% [markdown]
 # The layers are yours already: post-norm, the same two sublayers. The factor is no
 # difference at all, since a table divided by √d_model cancels it. The two options you
-# can pass. What is left is the front: positions, token types, norm.
+# can pass. What is left is the front: positions, token types, norm. (What BERT has on
+# *top*, a `pooler` that reads `[CLS]` and the heads of its two training tasks, come
+# after the vectors that we compare: lesson 09.)
 
 # %% [markdown] exercise="4.6"
 # Write the module that takes the place of `encoder.positions`. It gets the words'

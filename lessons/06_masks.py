@@ -705,7 +705,8 @@ except RuntimeError as error:
 # The paper's learning rate rises in a straight line for `warmup` steps, then falls
 # with the root of the step. The usual reason: at first Adam knows little about the
 # gradients' size, and large steps into the dark do damage. (We did not measure it
-# here.)
+# here. The published notebook sets a constant 1e-4 for twelve post-norm layers, and
+# never trains them.)
 
 # %% [markdown] exercise="6.8"
 # Write the schedule. Steps are counted from 1.
@@ -905,7 +906,7 @@ show_figure(
 # %% [markdown]
 # Nobody showed the model which word belongs to which. In the mean of all heads *zwei*
 # looks at *two* and *vierzig* at *forty*: the two rows cross. Try other numbers, and
-# mind what lesson 03 said: a weight shows where a head looked, not why.
+# keep in mind: a weight shows where a head looked, not why.
 
 # %% [markdown] slide="slide"
 # ## Beam search: don't decide too early

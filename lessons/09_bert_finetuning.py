@@ -403,10 +403,10 @@ for first, second, is_next in sentence_pairs(documents)[:4]:
 
 # %% [markdown]
 # BERT's training loss is the sum of two means: the **negative log**-likelihood of the
-# hidden tokens and that of the right answer about the pair. (A well-known course says
-# "likelihood"; one would not want that small.) Later work dropped the second task and
-# lost nothing (Liu et al. 2019, RoBERTa). GPT has one task only: say the next token,
-# from the left side alone (lessons 10 and 11).
+# hidden tokens and that of the right answer about the pair. (The paper's appendix, and
+# many after it, say "likelihood"; one would not want that small.) Later work dropped
+# the second task and lost nothing (Liu et al. 2019, RoBERTa). GPT has one task only:
+# say the next token, from the left side alone (lessons 10 and 11).
 
 # %% [markdown] slide="slide"
 # ## A head that guesses words
@@ -620,9 +620,9 @@ with pretrained.quiet():
 print("missing, so drawn at random:", sorted(report["missing_keys"]))
 
 # %% [markdown]
-# The head is random. What does an untrained head know? That notebook printed
-# "Positive, 0.55" for *I love how this transformer model works! It's amazing!* and was
-# content. Load it ten times, ten seeds:
+# The head is random. What does an untrained head know? With one on `bert-base-uncased`
+# that notebook printed "Positive, 0.55" for *I love how this transformer model works!
+# It's amazing!* and was content. Load ours ten times, ten seeds:
 
 # %% tags=["nbval-check-output"]
 joy = tokenizer("I love how this transformer model works! It's amazing!",

@@ -70,10 +70,10 @@ for place in range(4, 9):
 print(f"... {len(train_text) - 1:,} questions, and nobody had to label one")
 
 # %% [markdown]
-# GPT is a decoder that answers these questions. There is no source, so there is nothing
-# to encode: the left half of lesson 05's figure goes, and so does every look at it.
-# BERT (lesson 09) hides words in the middle and looks at both sides. GPT sees the left
-# side only, and that is why it can write.
+# This is **causal language modelling**, and GPT is a decoder that does it. There is no
+# source, so there is nothing to encode: the left half of lesson 05's figure goes, and
+# so does every look at it. BERT (lesson 09) hides words in the middle and looks at both
+# sides. GPT sees the left side only, and that is why it can write.
 
 # %% [markdown] slide="slide"
 # ## By hand: a model that counts
@@ -955,7 +955,7 @@ show_figure(
 # A query sees a key that it knows, but the answer stands **one place behind** it. One
 # look is not enough. In the first layer every value looks at the token before it and
 # notes its key. In the second layer a query looks for the value that has noted *its*
-# key. (Olsson et al. 2022 call such a pair an induction circuit.)
+# key. (Olsson et al. 2022 call such a second head an *induction head*.)
 
 # %% [markdown] exercise="10.7"
 # Find the two heads by a score each. Both are mean weights, one number per head.

@@ -62,7 +62,8 @@ print(f"{type(model).__name__}: {size:,} parameters, {len(tokenizer):,} tokens")
 # %% [markdown]
 # The bundled model has the architecture of GPT-2 and a thirtieth of the size of the
 # smallest one. It has read software manuals and nothing else. It writes sentences that
-# sound like a manual; it knows no facts. So give it beginnings of that kind.
+# sound like a manual; it knows no facts. So give it beginnings of that kind. (With
+# `COURSE_SOURCE=hub` the same cells load OpenAI's `gpt2`.)
 
 # %% slide="subslide"
 prompt = "If the file does not exist,"
@@ -195,8 +196,9 @@ for beginning in PROMPTS[1:4]:
 
 # %% [markdown] exercise="11.1b"
 # A published notebook calls `model.generate(ids, max_length=100)` with a prompt of 9
-# tokens. **How many new tokens does it get, at most?** (The printed sample ends in the
-# middle of a sentence.) Look `max_length` up if you like.
+# tokens, *In a world where AI has become commonplace,*. **How many new tokens does it
+# get, at most?** (The printed sample ends in the middle of a sentence.) Look
+# `max_length` up if you like.
 
 # %% exercise="11.1b"
 ### BEGIN SOLUTION
@@ -742,9 +744,9 @@ print(f"with an end: the same on {same} of {len(begun)} prompts")
 # %% [markdown] slide="slide"
 # ## All together: generate a text
 #
-# The settings of the published notebook: at most 100 tokens, temperature 0.7, top-k 50,
-# top-p 0.95, no pair of tokens twice. The order of `transformers`: n-grams,
-# temperature, top-k, top-p, draw.
+# The settings of the published notebook: one text (`num_return_sequences=1`) of at most
+# 100 tokens, temperature 0.7, top-k 50, top-p 0.95, no pair of tokens twice. The order
+# of `transformers`: n-grams, temperature, top-k, top-p, draw.
 
 # %% [markdown] exercise="11.7"
 # Write `generate_text`, from prompt to text. Use your own filters or those of
