@@ -414,8 +414,9 @@ ours = recurrent.rnn_step(read, h, cell.weight_hh, cell.bias_hh)
 print("equal to nn.RNNCell:", torch.allclose(ours, cell(x, h), atol=1e-6))
 
 # %% [markdown] exercise="7.4b"
-# Now the whole network, as a module: weights and both biases in `__init__`, the loop
-# over time in `forward`. It takes a state to go on with, and gives the last one back.
+# Now the whole network, as a module: three `nn.Linear`, two of them with a bias, in
+# `__init__`; the loop over time in `forward`. It takes a state to go on with, and gives
+# the last one back. Gradients flow through both.
 
 
 # %% exercise="7.4b"

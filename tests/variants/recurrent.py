@@ -333,6 +333,15 @@ def chances_cut_last(logits, temperature=1.0, top_k=None):
     return kept / kept.sum(-1, keepdim=True)
 
 
+def chances_by_hand(logits, temperature=1.0, top_k=None):
+    """Subtracts the maximum before the exponential."""
+    far = (logits - logits.amax(-1, keepdim=True)) / temperature
+    powers = far.exp()
+    if top_k is not None:
+        powers = powers * (far >= far.topk(top_k, -1).values[:, -1:])
+    return powers / powers.sum(-1, keepdim=True)
+
+
 def chances_row_by_row(logits, temperature=1.0, top_k=None):
     rows = []
     for row in logits:
@@ -535,7 +544,12 @@ VARIANTS = {
         epoch_by_the_formula,
         epoch_cleared_last,
     ),
-    "7.7": (chances_by_sorting, chances_cut_last, chances_row_by_row),
+    "7.7": (
+        chances_by_sorting,
+        chances_cut_last,
+        chances_by_hand,
+        chances_row_by_row,
+    ),
     "7.7b": (
         sample_filling_a_table,
         sample_into_a_list,

@@ -116,14 +116,28 @@ def _sign(x: Tensor) -> Slopes:
     return *slopes(x)[:2], x.sign()
 
 
+def _bell(e: Tensor) -> Tensor:
+    """The slope of the sigmoid from exp(x) or exp(-x), which may be infinite."""
+    return e / (1 + e) ** 2
+
+
+def _by_exponentials(x: Tensor) -> Tensor:
+    up, down = x.exp(), (-x).exp()
+    return 1 - ((up - down) / (up + down)) ** 2
+
+
 @mistake(
     "overflow",
-    "For x far below 0, exp(-x) is infinite, and infinite by infinite is NaN.",
-    "Write the slope with the sigmoid itself: that never overflows.",
+    "Far from 0 an exponential is infinite, and infinite by infinite is NaN.",
+    "Which functions of torch compute sigmoid and tanh without overflow?",
+    lambda x: (_bell(x.exp()), *slopes(x)[1:]),
+    lambda x: (slopes(x)[0], _by_exponentials(x), (x > 0).to(x)),
+    lambda x: (slopes(x)[0], 4 * _bell((2 * x).exp()), (x > 0).to(x)),
+    lambda x: (_bell((-x).exp()), _by_exponentials(x), (x > 0).to(x)),
+    lambda x: (_bell(x.exp()), _by_exponentials(x), (x > 0).to(x)),
 )
 def _overflow(x: Tensor) -> Slopes:
-    e = (-x).exp()
-    return e / (1 + e) ** 2, *slopes(x)[1:]
+    return _bell((-x).exp()), *slopes(x)[1:]
 
 
 @mistake(

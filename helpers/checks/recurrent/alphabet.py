@@ -171,6 +171,19 @@ def _stripped(ids: Tensor, characters: str) -> str:
     return decode(ids, characters).strip()
 
 
+@mistake(
+    "a tensor as a key",
+    "A dictionary was asked for a tensor: it knows the number, but not a tensor that "
+    "holds it.",
+    "Loop over `ids` and print the type of what you get. What does the list of its "
+    "numbers give?",
+    of=1,
+)
+def _tensor_key(ids: Tensor, characters: str) -> str:
+    known = dict(enumerate(characters))
+    return "".join(known[number] for number in ids)
+
+
 EXERCISES = (
     Exercise(
         "7.2",
@@ -199,6 +212,7 @@ EXERCISES = (
             _before,
             _written_small,
             _stripped,
+            _tensor_key,
         ),
     ),
 )

@@ -49,7 +49,15 @@ def _cases(seed: int) -> list[Case]:
         case("k = 1", 2, 5, 0.8, 1),
         case("k = all of them, float32", 2, 6, 1.3, 6, dtype=torch.float32),
         case("one row, the best 2", 1, 4, 0.6, 2),
-        case("all logits near -200, the best 2", 3, 6, 0.9, 2, around=-200.0),
+        case(
+            "all logits near -200, the best 2, float32",
+            3,
+            6,
+            0.9,
+            2,
+            dtype=torch.float32,
+            around=-200.0,
+        ),
     ]
 
 
@@ -65,7 +73,7 @@ def _multiplied(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> 
 @mistake(
     "no temperature",
     "The temperature changes nothing.",
-    "Where does your code use `temperature`?",
+    "Where does your code use `temperature`, and does a later line undo it?",
 )
 def _ignored(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
     return chances(logits, 1.0, top_k)
@@ -176,6 +184,65 @@ LOW = Misconception(
 
 
 @mistake(
+    "exponentials that vanish",
+    "In float32 exp(-200) is 0: 0 was divided by 0.",
+    "The softmax of lesson 02 survives this. What does it do before the exponential?",
+)
+def _by_hand(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+    kept = logits if top_k is None else _kept(logits, top_k)
+    powers = (kept / temperature).exp()
+    return powers / powers.sum(-1, keepdim=True)
+
+
+@mistake(
+    "the k best blocked",
+    "The k best were blocked, and the others kept.",
+    "Print your mask for one row: is it True for what stays or for what goes?",
+)
+def _turned(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+    if top_k is not None:
+        worst = logits.topk(top_k, -1).values[:, -1:]
+        logits = logits.masked_fill(logits >= worst, float("-inf"))
+    return torch.softmax(logits / temperature, -1)
+
+
+def _twice(blocked: float, always: bool) -> Callable:
+    """Cut the chances, and put them through a softmax again."""
+
+    def wrong(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+        whole = torch.softmax(logits / temperature, -1)
+        if top_k is not None:
+            worst = whole.topk(top_k, -1).values[:, -1:]
+            whole = whole.masked_fill(whole < worst, blocked)
+        return whole.softmax(-1) if always or top_k is not None else whole
+
+    return wrong
+
+
+TWICE = Misconception(
+    "a softmax of chances",
+    "Chances went into a softmax once more: they come out almost equal.",
+    "Exercise 7.5c: what belongs into a softmax?",
+    tuple(
+        _twice(to, always) for to in (0.0, float("-inf")) for always in (True, False)
+    ),
+)
+
+
+@mistake(
+    "axis of the threshold lost",
+    "The thresholds are (B,), one for each row, and beside (B, V) they lie along the "
+    "wrong axis.",
+    "Print both shapes. Which axis should the thresholds keep?",
+)
+def _flat(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+    if top_k is not None:
+        worst = logits.topk(top_k, -1).values[:, -1]
+        logits = logits.masked_fill(logits < worst, float("-inf"))
+    return torch.softmax(logits / temperature, -1)
+
+
+@mistake(
     "not shared out again",
     "The others' chances were set to 0 after the softmax: what is left does not add "
     "up to 1.",
@@ -254,6 +321,10 @@ EXERCISES = (
             _worst,
             _zeroed,
             LOW,
+            _by_hand,
+            _turned,
+            TWICE,
+            _flat,
             _not_shared,
             _same_for_all,
             _narrow,

@@ -190,8 +190,32 @@ def _retained(model: nn.Module, optimizer: Optimizer, loss: Tensor, clip) -> Non
     optimizer.step()
 
 
-def _wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
-    spellings = tuple(partial(train_epoch, **change) for change in changes)
+def _always_scaled(model: nn.Module, optimizer: Optimizer, loss: Tensor, clip) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    gradients = [weight.grad for weight in model.parameters()]
+    norm = torch.cat([gradient.flatten() for gradient in gradients]).norm()
+    for gradient in gradients:
+        gradient *= clip / norm
+    optimizer.step()
+
+
+def _cleared_once(model: nn.Module, batches: Batches, optimizer, clip: float) -> float:
+    optimizer.zero_grad()
+    return train_epoch(model, batches, optimizer, clip, update=_never_cleared)
+
+
+def _one_batch(model: nn.Module, batches: Batches, optimizer, clip: float) -> float:
+    return train_epoch(model, batches[:1], optimizer, clip)
+
+
+def _wrong(
+    name: str, done: str, where: str, *changes: dict | Callable
+) -> Misconception:
+    spellings = tuple(
+        partial(train_epoch, **change) if isinstance(change, dict) else change
+        for change in changes
+    )
     return Misconception(name, done, where, spellings)
 
 
@@ -256,6 +280,12 @@ MISTAKES = (
         {"update": _each_alone},
     ),
     _wrong(
+        "short gradients stretched",
+        "Every gradient was brought to the length `clip`, short ones as well.",
+        "What should happen to a gradient that is shorter than `clip`?",
+        {"update": _always_scaled},
+    ),
+    _wrong(
         "weights clipped",
         "The weights were clipped, not their gradients.",
         "What is too long after a bad batch: the weights or the step?",
@@ -266,6 +296,7 @@ MISTAKES = (
         "Each step also takes the gradients of all steps before it.",
         "What does `backward` do with a gradient that is already there?",
         {"update": _never_cleared},
+        _cleared_once,
     ),
     _wrong(
         "weights never moved",
@@ -303,6 +334,18 @@ MISTAKES = (
         "The logits went through a softmax before the loss, which applies its own.",
         "Exercise 7.5c: what does `F.cross_entropy` expect?",
         {"loss_of": lambda logits, y: _loss(logits.softmax(-1), y)},
+    ),
+    _wrong(
+        "only the last place",
+        "Each row was judged by its last character only.",
+        "After how many of the T characters is a prediction due?",
+        {"loss_of": lambda logits, y: F.cross_entropy(logits[:, -1], y[:, -1])},
+    ),
+    _wrong(
+        "one batch only",
+        "The pass ended after the first batch.",
+        "How far is your `return` indented?",
+        _one_batch,
     ),
     _wrong(
         "trained on the input",

@@ -94,6 +94,18 @@ def _one_bias(b_first: bool) -> Callable:
     return step
 
 
+def _cut_batch(cut: Callable) -> Callable:
+    """Cut along axis 0, as `chunk` and `split` do if they are not told better."""
+
+    def step(x, h, W_x, W_h, b_x, b_h) -> Tensor:
+        read_r, read_z, read_n = cut(x @ W_x.T + b_x, h.shape[-1])
+        past_r, past_z, past_n = cut(h @ W_h.T + b_h, h.shape[-1])
+        r, z = (read_r + past_r).sigmoid(), (read_z + past_z).sigmoid()
+        return (1 - z) * (read_n + r * past_n).tanh() + z * h
+
+    return step
+
+
 def _wrong(name: str, done: str, where: str, *spellings: Any) -> Misconception:
     return Misconception(name, done, where, spellings)
 
@@ -151,17 +163,28 @@ MISTAKES = (
         _step(order="znr"),
     ),
     _wrong(
+        "the batch cut into blocks",
+        "The sum was cut along the batch: `chunk` and `split` take axis 0 unless told "
+        "otherwise.",
+        "Print the shape of your sum. Along which axis do the blocks lie?",
+        _cut_batch(lambda total, size: total.chunk(3)),
+        _cut_batch(lambda total, size: total.split(size)),
+    ),
+    _wrong(
         "bias outside the reset gate",
         "The reset gate does not touch b_h: it stands outside of the brackets.",
         "What exactly does r multiply in the formula of the task?",
         _bias_outside,
     ),
     _wrong(
-        "one bias left out",
-        "One of the two biases is not used.",
+        "a bias left out",
+        "One of the two biases is not used, or neither.",
         "Where does your code use b_x, and where b_h?",
         _one_bias(True),
         _one_bias(False),
+        lambda x, h, W_x, W_h, b_x, b_h: gru_step(
+            x, h, W_x, W_h, torch.zeros_like(b_x), torch.zeros_like(b_h)
+        ),
     ),
     _wrong(
         "sigmoid on the candidate",
@@ -176,10 +199,11 @@ MISTAKES = (
         _step(candidate=lambda read, past, r: read + r * past),
     ),
     _wrong(
-        "tanh on the gates",
-        "The gates went through a tanh: they can be negative.",
+        "no sigmoid on the gates",
+        "The gates went through a tanh, or through nothing: they can be negative.",
         "A gate says how much, from 0 to 1. Which function does that?",
         _step(gates=lambda r, z: (r.tanh(), z.tanh())),
+        _step(gates=lambda r, z: (r, z)),
     ),
     _wrong(
         "candidate not gated",

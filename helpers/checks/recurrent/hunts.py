@@ -190,6 +190,19 @@ EXERCISES = (
                 (math.log(60 / math.e),),
             ),
             Misconception(
+                "terms miscounted",
+                "The sum under the softmax has other terms than one for each of the 61 "
+                "characters.",
+                "How many of them are exp(1), and how many exp(0)?",
+                (math.log(61 / math.e), math.log(1 + 61 / math.e)),
+            ),
+            Misconception(
+                "not yet the loss",
+                "That is the chance of the right character, or its logarithm.",
+                "What does the loss make of that chance?",
+                (1 / (1 + 60 / math.e), -math.log(1 + 60 / math.e)),
+            ),
+            Misconception(
                 "in bits",
                 "The number is right in bits; `F.cross_entropy` counts in nats.",
                 "Which logarithm does the loss take?",

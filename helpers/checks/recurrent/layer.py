@@ -71,6 +71,15 @@ def _at_work(network: nn.Module, size: int) -> str:
     return "there, but not used" if vectors else "missing"
 
 
+def _two_texts(network: nn.Module, ids: Tensor) -> Look:
+    """What it says to a text that is not the first one it reads."""
+    network(ids)
+    found = network(ids)
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        return Look({"result": found})
+    return Look({"logits of the second text": found[0], "its state": found[1]})
+
+
 def _cases(seed: int) -> list[Case]:
     """All in float32: the stub makes the one-hot rows with `.float()`."""
     draw = torch.Generator().manual_seed(seed)
@@ -96,6 +105,7 @@ def _cases(seed: int) -> list[Case]:
         case("as many rows as characters", 4, 4, (6, 5), state=True),
         case("one character", 2, 1, (4, 3), state=True),
         case("the gradient", 2, 6, (5, 4), state=True, gradient=True),
+        case("two texts, one after the other", 2, 3, (5, 4), look=_two_texts),
         Case(
             "the biases",
             init=(6, 4),
@@ -144,6 +154,36 @@ def _over_the_rows(self: RNN, x: Tensor, h: Tensor) -> tuple:
         h = self.step(one, h)
         logits.append(self.W_y(h))
     return self.finish(logits, h)
+
+
+def _over_the_rows_by_number(self: RNN, x: Tensor, h: Tensor) -> tuple:
+    logits = []
+    for place in range(x.shape[1]):
+        h = self.step(x[place], h)
+        logits.append(self.W_y(h))
+    return self.finish(logits, h)
+
+
+def _begin_where_it_ended(self: RNN, x: Tensor, state: Tensor | None) -> Tensor:
+    kept = getattr(self, "kept", None)
+    return RNN.begin(self, x, kept if state is None else state)
+
+
+def _keep(self: RNN, logits: list[Tensor], h: Tensor) -> tuple:
+    self.kept = h.detach()
+    return RNN.finish(self, logits, h)
+
+
+def _begin_cut(self: RNN, x: Tensor, state: Tensor | None) -> Tensor:
+    return RNN.begin(self, x, state).detach()
+
+
+def _end_cut(self: RNN, logits: list[Tensor], h: Tensor) -> tuple:
+    return torch.stack(logits, 1), h.detach()
+
+
+def _reshaped(self: RNN, logits: list[Tensor], h: Tensor) -> tuple:
+    return torch.stack(logits).view(len(h), len(logits), -1), h
 
 
 def _first_state(self: RNN, x: Tensor, h: Tensor) -> tuple:
@@ -255,6 +295,13 @@ MISTAKES = (
         (_wrong(finish=lambda self, logits, h: (torch.stack(logits), h)),),
     ),
     Misconception(
+        "rows and times mixed",
+        "The steps were glued along the first axis and then reshaped: each row holds "
+        "other rows' logits.",
+        "A reshape moves no number. Along which axis should the steps be glued?",
+        (_wrong(finish=_reshaped),),
+    ),
+    Misconception(
         "steps glued as more rows",
         "The steps were put below each other, with no axis for the time.",
         "What is the difference between `cat` and `stack`?",
@@ -268,7 +315,7 @@ MISTAKES = (
         "The loop went through the batch: one text's state was handed to the next "
         "text.",
         "Over which axis of (batch, time, vocabulary) does your loop run?",
-        (_reading(_over_the_rows),),
+        (_reading(_over_the_rows), _reading(_over_the_rows_by_number)),
     ),
     Misconception(
         "read from the end",
@@ -311,6 +358,32 @@ MISTAKES = (
         (_wrong(step=lambda self, one, h: self.W_x(one) + self.W_h(h)),),
     ),
     Misconception(
+        "another bend",
+        "The sum went through a sigmoid or a ReLU.",
+        "Compare your loop with your `rnn_step`.",
+        (
+            _wrong(step=lambda self, one, h: (self.W_x(one) + self.W_h(h)).sigmoid()),
+            _wrong(step=lambda self, one, h: (self.W_x(one) + self.W_h(h)).relu()),
+        ),
+    ),
+    Misconception(
+        "a state kept inside",
+        "The network kept its state: a text without one began where the last text had "
+        "ended.",
+        "Who holds the state between two calls, the network or its caller?",
+        (_wrong(begin=_begin_where_it_ended, finish=_keep),),
+    ),
+    Misconception(
+        "history cut at the border",
+        "The state was detached as it came in, or as it was given back.",
+        "What if the caller wants a gradient through two pieces of text? Who decides?",
+        (
+            _wrong(begin=_begin_cut),
+            _wrong(finish=_end_cut),
+            _wrong(begin=_begin_cut, finish=_end_cut),
+        ),
+    ),
+    Misconception(
         "history cut at each step",
         "The state was detached inside the loop: no gradient reaches an earlier "
         "character.",
@@ -338,7 +411,7 @@ EXERCISES = (
         ),
         cases=_cases,
         proves="every place predicts, the state goes on, begins with zeros and comes "
-        "back, b and b_y, the gradient through all steps",
+        "back, also for a second text, b and b_y, the gradient through all steps",
         misconceptions=MISTAKES,
     ),
 )

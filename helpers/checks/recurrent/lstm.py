@@ -1,6 +1,7 @@
 """7.8: one step of an LSTM."""
 
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import torch
@@ -63,6 +64,17 @@ def _step(
     return step
 
 
+def _cut_batch(cut: Callable) -> Callable:
+    """Cut along axis 0, as `chunk` and `split` do if they are not told better."""
+
+    def step(x, h, c, W_x, W_h, b) -> Pair:
+        i, f, g, o = cut(x @ W_x.T + h @ W_h.T + b, h.shape[-1])
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        return o.sigmoid() * c.tanh(), c
+
+    return step
+
+
 def _wrong(name: str, done: str, where: str, *spellings: Any) -> Misconception:
     return Misconception(name, done, where, spellings)
 
@@ -79,11 +91,32 @@ MISTAKES = (
         "the blocks in another order",
         "The four blocks of N rows were taken in another order than i, f, g, o.",
         "Compare the names on the left of your split with the order in the task.",
-        _step(order="ifog"),
-        _step(order="iofg"),
-        _step(order="fiog"),
-        _step(order="gifo"),
-        _step(order="oifg"),
+        *(
+            _step(order="".join(order))
+            for order in permutations("ifgo")
+            if "".join(order) not in ("ifgo", "figo")
+        ),
+    ),
+    _wrong(
+        "the batch cut into blocks",
+        "The sum was cut along the batch: `chunk` and `split` take axis 0 unless told "
+        "otherwise.",
+        "Print the shape of your sum. Along which axis do the blocks lie?",
+        _cut_batch(lambda total, size: total.chunk(4)),
+        _cut_batch(lambda total, size: total.split(size)),
+    ),
+    _wrong(
+        "no sigmoid on the gates",
+        "The gates went through a tanh, or through nothing: they can be negative.",
+        "A gate says how much, from 0 to 1. Which function does that?",
+        _step(
+            cell=lambda c, i, f, g, o: f * c + i * g.tanh(),
+            state=lambda new, o, c: o * new.tanh(),
+        ),
+        _step(
+            cell=lambda c, i, f, g, o: f.tanh() * c + i.tanh() * g.tanh(),
+            state=lambda new, o, c: o.tanh() * new.tanh(),
+        ),
     ),
     _wrong(
         "tanh and sigmoid exchanged",
@@ -103,6 +136,11 @@ MISTAKES = (
         "What should be written went through a sigmoid: the cell can only grow.",
         "Can the network ever write a negative number into its cell?",
         _step(cell=lambda c, i, f, g, o: f.sigmoid() * c + i.sigmoid() * g.sigmoid()),
+        _step(
+            cell=lambda c, i, f, g, o: (
+                f.sigmoid() * c + i.sigmoid() * g.sigmoid().tanh()
+            )
+        ),
     ),
     _wrong(
         "nothing bends the candidate",
@@ -128,6 +166,18 @@ MISTAKES = (
         "The gate and the cell were multiplied first, and the tanh came after.",
         "In the formula for h', what stands inside the brackets of the tanh?",
         _step(state=lambda new, o, c: (o.sigmoid() * new).tanh()),
+    ),
+    _wrong(
+        "the cell itself bent",
+        "The cell that comes back went through a tanh: step by step that wears it "
+        "down.",
+        "In the formulas, does the tanh belong to c' or to h'?",
+        _step(
+            result=lambda h, c, o: (h, c.tanh()),
+        ),
+        _step(
+            result=lambda h, c, o: (o.sigmoid() * c.tanh().tanh(), c.tanh()),
+        ),
     ),
     _wrong(
         "no tanh on the cell",
@@ -182,6 +232,12 @@ MISTAKES = (
         "The bias is left out.",
         "Count the terms of the sum.",
         _step(total=lambda x, h, c, W_x, W_h, b: x @ W_x.T + h @ W_h.T),
+    ),
+    _wrong(
+        "the bias added twice",
+        "The bias was added twice, once beside each matrix.",
+        "Count the terms of the sum in the formula, and those of your line.",
+        _step(total=lambda x, h, c, W_x, W_h, b: x @ W_x.T + b + h @ W_h.T + b),
     ),
     _wrong(
         "the past forgotten",

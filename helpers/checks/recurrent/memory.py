@@ -116,6 +116,16 @@ def _of_inputs_all(step: Callable, inputs: Tensor, h: Tensor) -> Tensor:
     return torch.stack(sizes)
 
 
+def _at_the_next(step: Callable, inputs: Tensor, h: Tensor) -> Tensor:
+    """Each matrix at the state that the step leads to."""
+    return influence(
+        step,
+        inputs,
+        h,
+        of=lambda step, x, h: jacobian(lambda past: step(x, past), step(x, h)),
+    )
+
+
 def _only_last(step: Callable, inputs: Tensor, h: Tensor) -> Tensor:
     return influence(step, inputs, h)[-1]
 
@@ -153,6 +163,17 @@ MISTAKES = (
         {"product": lambda whole, new: new.T @ whole},
     ),
     _wrong(
+        "entries multiplied",
+        "The matrices were multiplied entry by entry.",
+        "What does the chain rule ask for, and which sign does that in torch?",
+        {"product": lambda whole, new: whole * new},
+        lambda step, inputs, h: (
+            influence(step, inputs, h, product=_single_steps, size=lambda one: one)
+            .cumprod(0)
+            .norm(dim=(1, 2))
+        ),
+    ),
+    _wrong(
         "norms multiplied",
         "The norms of the steps were multiplied; the norm of the product is asked for.",
         "First the product of the matrices, then one norm.",
@@ -163,6 +184,12 @@ MISTAKES = (
         "Each derivative was taken at the first state.",
         "Which state does step t begin with?",
         {"advance": False},
+    ),
+    _wrong(
+        "the state after the step",
+        "Each derivative was taken at the state behind its step, not before it.",
+        "Step 1 begins with h_0. Which state does your variable hold by then?",
+        _at_the_next,
     ),
     _wrong(
         "gradient of the sum",

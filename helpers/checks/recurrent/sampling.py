@@ -156,6 +156,37 @@ def _no_k(logits: Tensor, temperature: float, top_k: int | None) -> Tensor:
     return characters.chances(logits, temperature)
 
 
+def _first_state_kept(
+    model: nn.Module,
+    ids: Tensor,
+    length: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+) -> Tensor:
+    logits, state = model.eval()(ids, None)
+    for _ in range(length):
+        chances = characters.chances(logits[:, -1], temperature, top_k)
+        new = torch.multinomial(chances, 1)
+        ids = torch.cat([ids, new], 1)
+        logits, _ = model(new, state)
+    return ids
+
+
+def _last_one_again(
+    model: nn.Module,
+    ids: Tensor,
+    length: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+) -> Tensor:
+    _, state = model.eval()(ids, None)
+    for _ in range(length):
+        logits, state = model(ids[:, -1:], state)
+        chances = characters.chances(logits[:, -1], temperature, top_k)
+        ids = torch.cat([ids, torch.multinomial(chances, 1)], 1)
+    return ids
+
+
 MISTAKES = (
     _wrong(
         "argmax",
@@ -175,6 +206,19 @@ MISTAKES = (
         "Each step read one character with an empty memory.",
         "What does the model return beside the logits, and who gets it next?",
         {"remember": lambda state: None},
+    ),
+    Misconception(
+        "state never renewed",
+        "Each new character was read with the state of the beginning: the new ones "
+        "before it are forgotten.",
+        "Each call of the model returns a state. Which one does the next call get?",
+        (_first_state_kept,),
+    ),
+    Misconception(
+        "last character read again",
+        "The beginning was read, and then its last character once more.",
+        "What came back when the beginning was read, and what can be drawn from it?",
+        (_last_one_again,),
     ),
     _wrong(
         "read twice",
@@ -232,6 +276,12 @@ MISTAKES = (
         "`top_k` does not reach the chances.",
         "Follow `top_k` through your function.",
         {"shape": _no_k},
+    ),
+    _wrong(
+        "neither temperature nor k used",
+        "Neither the temperature nor `top_k` reaches the chances.",
+        "What do you draw from? Exercise 7.7 made something for it.",
+        {"shape": lambda logits, temperature, top_k: logits.softmax(-1)},
     ),
 )
 

@@ -64,11 +64,20 @@ MISTAKES = (
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + h @ W_h + b),
     ),
     _wrong(
-        "neither is transposed",
+        "W_x not transposed",
         "The input met W_x as it stands, and the inner sizes do not fit, or fit by "
         "accident.",
         "Put the shapes side by side: (B, D) and (N, D). What has to be turned?",
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x + h @ W_h + b),
+        lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x + h @ W_h.T + b),
+    ),
+    _wrong(
+        "columns for rows",
+        "x and h were turned, so that each column of the sum is one text: (N, B), not "
+        "(B, N).",
+        "Which factor of each product can be turned instead, so that rows stay rows?",
+        lambda x, h, W_x, W_h, b: torch.tanh(W_x @ x.T + W_h @ h.T + b),
+        lambda x, h, W_x, W_h, b: torch.tanh(W_x @ x.T + W_h @ h.T + b[:, None]),
     ),
     _wrong(
         "matrix times rows",
@@ -83,6 +92,12 @@ MISTAKES = (
         "The bias is left out.",
         "Count the terms of the sum in the formula.",
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + h @ W_h.T),
+    ),
+    _wrong(
+        "the bias added twice",
+        "The bias was added twice, once beside each matrix.",
+        "Count the terms of the sum in the formula, and those of your line.",
+        lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + b + h @ W_h.T + b),
     ),
     _wrong(
         "the past forgotten",

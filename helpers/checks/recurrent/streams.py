@@ -201,6 +201,17 @@ def _overlapping(ids: Tensor, batch_size: int, length: int) -> Batches:
 
 
 @mistake(
+    "number and length exchanged",
+    "Each row was cut into T pieces, not into pieces of T.",
+    "What does the number in your cut mean: how many pieces, or how long each of them?",
+)
+def _exchanged(ids: Tensor, batch_size: int, length: int) -> Batches:
+    used = batch_size * length * _count(ids, batch_size, length)
+    x, y = (ids[n : used + n].view(batch_size, -1) for n in (0, 1))
+    return list(zip(x.chunk(length, 1), y.chunk(length, 1), strict=True))
+
+
+@mistake(
     "one batch lost",
     "The last batch is missing.",
     "What is a batch's last target made of, and is that character there?",
@@ -279,6 +290,7 @@ EXERCISES = (
             _swapped,
             _skipping,
             _overlapping,
+            _exchanged,
             _short,
             _only_the_last,
             _stretched,
