@@ -51,6 +51,9 @@ def parsed(notebook):
         ("02_attention.ipynb", False, "in"),  # the folder itself is the student's
         ("anna/homework.ipynb", True, "anna"),
         ("anna.ipynb", True, "anna"),
+        ("02_Attention_Anna.IPYNB", False, "Anna"),
+        ("hw_02_anna.ipynb", True, "hw_02_anna"),
+        ("anna_42_file_/homework.ipynb", True, "anna_42_file_"),
     ],
 )
 def test_a_submission_is_found(tmp_path, path, only, student):
@@ -58,7 +61,7 @@ def test_a_submission_is_found(tmp_path, path, only, student):
     (folder / path).parent.mkdir(parents=True)
     (folder / path).write_text("{}")
     lessons = ["02_attention"] if only else LESSONS
-    [found] = find.find(folder, lessons, only)
+    [found] = find.find(folder, lessons, only, ["01_embeddings"] if only else [])
     assert (found.student, found.lesson, found.reason) == (student, "02_attention", "")
 
 
@@ -68,6 +71,9 @@ def test_what_is_no_submission_is_listed_with_a_reason(tmp_path):
         (tmp_path / name).write_text("{}")
     (tmp_path / "dan" / "02_attention (1).ipynb").write_text("{}")
     (tmp_path / "eva.zip").write_bytes(b"")
+    (tmp_path / "finn.docx").write_bytes(b"")
+    (tmp_path / "gita" / ".ipynb_checkpoints").mkdir(parents=True)
+    (tmp_path / "gita" / ".ipynb_checkpoints" / "02_attention.ipynb").write_text("{}")
     (tmp_path / "fred").mkdir()
     (tmp_path / "fred" / "02_attention.ipynb").symlink_to("/etc/passwd")
     (tmp_path / "dan" / ".ipynb_checkpoints").mkdir()
@@ -75,10 +81,12 @@ def test_what_is_no_submission_is_listed_with_a_reason(tmp_path):
     found = {one.student: one.reason for one in find.find(tmp_path, LESSONS, False)}
     assert found == {
         "ben": "there is no notebook in the folder",
-        "cleo": "its name does not tell which lesson it is",
-        "dan": "2 notebooks of one lesson (02_attention (1).ipynb, 02_attention.ipynb):"
-        " keep one",
+        "cleo": find.UNTOLD,
+        "dan": "2 notebooks of one lesson (dan/02_attention (1).ipynb, "
+        "dan/02_attention.ipynb): keep one",
         "eva": "a .zip file is no notebook",
+        "finn": "a .docx file is no notebook",
+        "gita": "there is no notebook in the folder",
         "fred": "it is a link, not a file",
     }
 
@@ -87,8 +95,21 @@ def test_notebooks_of_other_lessons_are_left_out_where_one_is_asked_for(tmp_path
     for name in ("01_embeddings", "02_attention"):
         (tmp_path / "anna").mkdir(exist_ok=True)
         (tmp_path / "anna" / f"{name}.ipynb").write_text("{}")
-    found = find.find(tmp_path, ["02_attention"], only=True)
-    assert [one.lesson for one in found] == ["02_attention"]
+    (tmp_path / "anna" / "scratch.ipynb").write_text("{}")
+    found = find.find(tmp_path, ["02_attention"], True, ["01_embeddings"])
+    assert [(one.lesson, one.reason) for one in found] == [
+        ("", find.UNTOLD),
+        ("02_attention", ""),
+    ]
+
+
+def test_an_export_with_a_folder_around_it_is_recognised_by_its_paths(tmp_path):
+    for name in ("anna", "ben", "cleo", "dan"):
+        (tmp_path / "week 2" / name).mkdir(parents=True)
+        (tmp_path / "week 2" / name / "02_attention.ipynb").write_text("{}")
+    [found] = find.find(tmp_path, LESSONS, False)
+    assert "(week 2/anna/02_attention.ipynb, week 2/ben/02_" in found.reason
+    assert found.reason.endswith("ipynb and 1 more): keep one")
 
 
 # --- reading and restoring ------------------------------------------------------------
@@ -206,6 +227,15 @@ def test_of_cells_that_stand_twice_the_last_counts(released):
     assert notes == ["ex-2-1-check stands twice: the last one counts"]
 
 
+def test_line_ends_of_windows_are_no_edit(released):
+    mine = handed.released()
+    for cell in mine.cells:
+        cell.source = cell.source.replace("\n", "\r\n")
+    notebook, notes = restore.restore(parsed(mine), released)
+    assert notes == []
+    assert [c.source for c in notebook.cells] == [c.source for c in released.cells]
+
+
 def test_an_old_notebook_without_ids_is_read(released):
     mine = handed.released()
     for cell in mine.cells:
@@ -296,10 +326,10 @@ def test_misconceptions_are_counted_by_student():
     ]
     assert tables.misconceptions_table(grades, known).splitlines() == [
         "exercise,misconception,students",
-        "2.1,no shift,2",
-        "2.1,not recognised,1",
-        "2.5b,borrowed,1",
-        "2.10,not recognised,1",
+        "ex 2.1,no shift,2",
+        "ex 2.1,not recognised,1",
+        "ex 2.5b,borrowed,1",
+        "ex 2.10,not recognised,1",
     ]
 
 
@@ -310,7 +340,7 @@ def test_grades_have_a_row_for_everybody_and_no_formula():
     rows = list(csv.reader(tables.grades_table([good, bad]).splitlines()))
     assert rows == [
         ["student", "lesson", "status", "points", "of", "to read"]
-        + ["2.1", "2.5b", "2.10", "notes", "look at"],
+        + ["ex 2.1", "ex 2.5b", "ex 2.10", "notes", "look at"],
         ["'=cmd()", "02_attention", "graded", "4", "4", "3", "2", "1", "1", "", ""],
         ["ben", "02_attention", "not graded", "", "", "", "", "", ""]
         + ["the file is empty", ""],
@@ -323,12 +353,14 @@ def test_earlier_tables_are_kept(tmp_path):
     assert tables.keep(path, "one") is None
     assert tables.keep(path, "two").name == "grades.1.csv"
     assert tables.keep(path, "three").name == "grades.2.csv"
-    texts = {file.name: file.read_text() for file in tmp_path.iterdir()}
+    texts = {file.name: file.read_text("utf-8-sig") for file in tmp_path.iterdir()}
     assert texts == {
         "grades.csv": "three",
         "grades.1.csv": "one",
         "grades.2.csv": "two",
     }
+    tables.keep(path, "Jürgen")
+    assert path.read_bytes() == b"\xef\xbb\xbf" + "Jürgen".encode()  # for Excel
 
 
 # --- one clear sentence ---------------------------------------------------------------
@@ -353,6 +385,14 @@ def test_what_can_not_be_graded_is_one_clear_sentence(
     assert grade.main(arguments) == 1
     said = capsys.readouterr().err
     assert sentence in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--memory", "--seconds", "--cell-seconds"])
+@pytest.mark.parametrize("number", ["nan", "inf", "0", "much"])
+def test_a_limit_is_a_number(tmp_path, capsys, option, number):
+    with pytest.raises(SystemExit):
+        grade.main(["--submissions", str(tmp_path), option, number])
+    assert option in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_disk_that_is_full_is_one_clear_sentence(tmp_path, monkeypatch, capsys):
@@ -509,7 +549,7 @@ def grade_folder(folder, *arguments):
 def rows(folder):
     """Return {student: row} of the grades."""
     table = folder.with_name(f"{folder.name}-graded") / "grades.csv"
-    with table.open(newline="") as file:
+    with table.open(newline="", encoding="utf-8-sig") as file:
         return {row["student"]: row for row in csv.DictReader(file)}
 
 
@@ -564,13 +604,14 @@ class TestADozen:
 
     def test_misconceptions(self, graded):
         folder = graded[0].with_name(f"{graded[0].name}-graded")
-        lines = (folder / "misconceptions.csv").read_text().splitlines()
+        text = (folder / "misconceptions.csv").read_text("utf-8-sig")
+        lines = text.splitlines()
         assert lines == [
             "exercise,misconception,students",
-            "2.2,borrowed,1",
-            f"2.2,{misled()[1]},1",
-            "2.3b,not recognised,1",
-            "2.4,borrowed,1",
+            "ex 2.2,borrowed,1",
+            f"ex 2.2,{misled()[1]},1",
+            "ex 2.3b,not recognised,1",
+            "ex 2.4,borrowed,1",
         ]
 
     def test_a_notebook_reaches_nothing_outside(self, graded):
