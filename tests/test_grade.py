@@ -4,6 +4,8 @@ import argparse
 import csv
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,6 +24,7 @@ from tools.grading.tables import Grade
 
 ROOT = Path(__file__).resolve().parents[1]
 LESSONS = ["01_embeddings", "02_attention"]
+PAGE = ROOT / "docs" / "grading.md"
 
 pytestmark = pytest.mark.lesson("02")
 
@@ -89,6 +92,26 @@ def test_what_is_no_submission_is_listed_with_a_reason(tmp_path):
         "gita": "there is no notebook in the folder",
         "fred": "it is a link, not a file",
     }
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others have no such names")
+def test_a_name_that_is_no_text_becomes_text(tmp_path):
+    """As unzip leaves one that Windows wrote."""
+    folder = os.fsencode(tmp_path)
+    for name in (b"J\xfcrgen", b"M\x81ller", b"Zo\xeb"):
+        os.mkdir(folder + b"/" + name)
+    for name in (
+        b"J\xfcrgen/02_attention",
+        b"Zo\xeb/02_attention",
+        b"Zo\xeb/02_attention2",
+    ):
+        with open(folder + b"/" + name + b".ipynb", "w") as file:
+            file.write("{}")
+    found = find.find(tmp_path, LESSONS, False)
+    assert [one.student for one in found] == [r"J\xfcrgen", r"M\x81ller", r"Zo\xeb"]
+    assert found[0].path.exists() and not found[0].reason
+    for one in found:
+        f"{one.student} {one.reason}".encode()
 
 
 def test_notebooks_of_other_lessons_are_left_out_where_one_is_asked_for(tmp_path):
@@ -376,12 +399,19 @@ def test_earlier_tables_are_kept(tmp_path):
             ["--submissions", "{empty}", "--lesson", "99"],
             "There is no lesson 99: choose from",
         ),
+        (
+            ["--submissions", "{full}", "--out", "{full}/out"],
+            "out lies among the submissions",
+        ),
     ],
 )
 def test_what_can_not_be_graded_is_one_clear_sentence(
     tmp_path, capsys, arguments, sentence
 ):
-    arguments = [text.format(empty=tmp_path) for text in arguments]
+    full = tmp_path / "full"
+    if "{full}" in arguments:
+        handed.hand_in(full, "anna", "{}")
+    arguments = [text.format(empty=tmp_path, full=full) for text in arguments]
     assert grade.main(arguments) == 1
     said = capsys.readouterr().err
     assert sentence in said and said.count("\n") == 1
@@ -633,6 +663,35 @@ class TestADozen:
             solved = book.find_submission("02_attention", "solved")
             assert solved.score == 19.0 and solved.needs_manual_grade
             assert book.find_submission("02_attention", "blank").score == 0.0
+
+    def test_nbgrader_sums_up_what_a_person_gave_too(self, graded, tmp_path):
+        """As docs/grading.md says it."""
+        from nbgrader.api import Gradebook
+
+        before = graded[0].with_name(f"{graded[0].name}-graded")
+        folder = shutil.copytree(before, tmp_path / "week 2-graded")
+        with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
+            written = book.find_grade(
+                "ex-2-8", "02_attention", "02_attention", "solved"
+            )
+            written.manual_score, written.needs_manual_grade = 2.5, False
+            book.db.commit()
+        said = re.search(r"^nbgrader (export \S+)", PAGE.read_text(), re.MULTILINE)
+        place = Path(sys.executable).parent
+        path = os.pathsep.join([str(place), os.environ["PATH"]])
+        run = subprocess.run(
+            [str(place / "nbgrader"), *said[1].split()],
+            cwd=folder,
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+        )
+        assert run.returncode == 0, run.stderr
+        with (folder / "sums.csv").open(newline="") as file:
+            sums = {row["student_id"]: row["score"] for row in csv.DictReader(file)}
+        assert (sums["solved"], sums["blank"]) == ("21.5", "0.0")
+        ours = "grades.csv"
+        assert (folder / ours).read_bytes() == (before / ours).read_bytes()
 
     def test_another_run_grades_nothing_again_and_loses_nothing(self, graded):
         folder = graded[0].with_name(f"{graded[0].name}-graded")

@@ -132,6 +132,11 @@ def _main(options: argparse.Namespace, root: Path) -> int:
         wanted = f" of lesson {', '.join(options.lesson)}" if options.lesson else ""
         raise CourseError(f"There is no notebook{wanted} in {source}.")
     out = options.out or source.resolve().with_name(f"{source.resolve().name}-graded")
+    if out.resolve().is_relative_to(source.resolve()):
+        raise CourseError(
+            f"{out} lies among the submissions, where the next run would take it for "
+            "one: name another folder."
+        )
     meant = [book for book in notebooks if book.stem in {s.lesson for s in submissions}]
     known = known_mistakes(book.stem for book in meant)
     with tempfile.TemporaryDirectory(prefix="grading-") as folder:
@@ -193,4 +198,5 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="backslashreplace")  # the folder's name may be broken
     sys.exit(main())

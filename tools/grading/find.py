@@ -5,6 +5,7 @@ student (`student/02_attention.ipynb`), and one folder of files
 (`student_02_attention.ipynb`; with a single lesson asked for, `student.ipynb` too).
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -81,9 +82,14 @@ def _lesson(path: Path, lessons: list[str]) -> str:
 def _student(path: Path, lesson: str, folder: Path) -> str:
     """Whose it is: the first folder's name, or what the file's name says beside it."""
     if len(path.parts) > 1 and path.parts[0].lower() != lesson:
-        return path.parts[0]
+        return readable(path.parts[0])
     stem = re.sub(lesson, "", path.stem, count=1, flags=re.IGNORECASE)
-    return stem.strip(" _-.") or folder.resolve().name
+    return readable(stem.strip(" _-.") or folder.resolve().name)
+
+
+def readable(name: str) -> str:
+    r"""A file's name as text: "J\xfcrgen" where a zip from Windows broke umlauts."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _without(folder: Path) -> Iterator[Submission]:
@@ -94,10 +100,11 @@ def _without(folder: Path) -> Iterator[Submission]:
             continue
         if path.is_dir():
             reason = "there is no notebook in the folder"
-            yield Submission(path.name, "", None, reason)
+            yield Submission(readable(path.name), "", None, reason)
         else:
-            reason = f"a {path.suffix} file" if path.suffix else "a file of this name"
-            yield Submission(path.stem, "", None, f"{reason} is no notebook")
+            kind = readable(path.suffix)
+            reason = f"a {kind} file" if kind else "a file of this name"
+            yield Submission(readable(path.stem), "", None, f"{reason} is no notebook")
 
 
 def _once(folder: Path, found: list[Submission]) -> Iterator[Submission]:
@@ -109,7 +116,7 @@ def _once(folder: Path, found: list[Submission]) -> Iterator[Submission]:
         if len(several) == 1 or not lesson:
             yield from several
             continue
-        names = sorted(str(one.path.relative_to(folder)) for one in several)
+        names = sorted(readable(str(one.path.relative_to(folder))) for one in several)
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         names = ", ".join(names[:3]) + more
         reason = f"{len(several)} notebooks of one lesson ({names}): keep one"
