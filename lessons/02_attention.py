@@ -3,7 +3,7 @@
 #
 # **How can a word take from the other words just what it needs?**
 #
-# You need: vectors, the dot product, a little PyTorch. Time: about 100 minutes, of
+# You need: vectors, the dot product, a little PyTorch. Time: about 120 minutes, of
 # which 65 are the core path (★). Everything runs on your laptop's CPU, without a
 # network.
 

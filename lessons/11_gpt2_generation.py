@@ -3,7 +3,7 @@
 #
 # **A language model gives you thousands of numbers. Which word do you write?**
 #
-# You need: lessons 02, 05 and 06, best also 10. Time: about 130 minutes, of which 85
+# You need: lessons 02, 05 and 06, best also 10. Time: about 140 minutes, of which 90
 # are the core path (★).
 
 # %% [markdown] slide="subslide"

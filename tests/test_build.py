@@ -711,6 +711,10 @@ UNBUILDABLE = {
         ("    #: result = ...  #", "    #: total = ...  #"),
         "exercise 7.1: the scaffold has total, its solution has not.",
     ),
+    "a scaffold in words": (
+        ("    #: result = ...  #", "    #: a line for the student  #"),
+        "exercise 7.1: its scaffold (#:) is no Python, line 1.",
+    ),
     "code after the solution": (
         (f"    {CLOSE}\n", f"    {CLOSE}\n    return result\n"),
         "exercise 7.1: code of double follows its solution or goes around it.",

@@ -4,6 +4,8 @@ import argparse
 import csv
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,6 +24,7 @@ from tools.grading.tables import Grade
 
 ROOT = Path(__file__).resolve().parents[1]
 LESSONS = ["01_embeddings", "02_attention"]
+PAGE = ROOT / "docs" / "grading.md"
 
 pytestmark = pytest.mark.lesson("02")
 
@@ -51,6 +54,9 @@ def parsed(notebook):
         ("02_attention.ipynb", False, "in"),  # the folder itself is the student's
         ("anna/homework.ipynb", True, "anna"),
         ("anna.ipynb", True, "anna"),
+        ("02_Attention_Anna.IPYNB", False, "Anna"),
+        ("hw_02_anna.ipynb", True, "hw_02_anna"),
+        ("anna_42_file_/homework.ipynb", True, "anna_42_file_"),
     ],
 )
 def test_a_submission_is_found(tmp_path, path, only, student):
@@ -58,7 +64,7 @@ def test_a_submission_is_found(tmp_path, path, only, student):
     (folder / path).parent.mkdir(parents=True)
     (folder / path).write_text("{}")
     lessons = ["02_attention"] if only else LESSONS
-    [found] = find.find(folder, lessons, only)
+    [found] = find.find(folder, lessons, only, ["01_embeddings"] if only else [])
     assert (found.student, found.lesson, found.reason) == (student, "02_attention", "")
 
 
@@ -68,6 +74,9 @@ def test_what_is_no_submission_is_listed_with_a_reason(tmp_path):
         (tmp_path / name).write_text("{}")
     (tmp_path / "dan" / "02_attention (1).ipynb").write_text("{}")
     (tmp_path / "eva.zip").write_bytes(b"")
+    (tmp_path / "finn.docx").write_bytes(b"")
+    (tmp_path / "gita" / ".ipynb_checkpoints").mkdir(parents=True)
+    (tmp_path / "gita" / ".ipynb_checkpoints" / "02_attention.ipynb").write_text("{}")
     (tmp_path / "fred").mkdir()
     (tmp_path / "fred" / "02_attention.ipynb").symlink_to("/etc/passwd")
     (tmp_path / "dan" / ".ipynb_checkpoints").mkdir()
@@ -75,20 +84,55 @@ def test_what_is_no_submission_is_listed_with_a_reason(tmp_path):
     found = {one.student: one.reason for one in find.find(tmp_path, LESSONS, False)}
     assert found == {
         "ben": "there is no notebook in the folder",
-        "cleo": "its name does not tell which lesson it is",
-        "dan": "2 notebooks of one lesson (02_attention (1).ipynb, 02_attention.ipynb):"
-        " keep one",
+        "cleo": find.UNTOLD,
+        "dan": "2 notebooks of one lesson (dan/02_attention (1).ipynb, "
+        "dan/02_attention.ipynb): keep one",
         "eva": "a .zip file is no notebook",
+        "finn": "a .docx file is no notebook",
+        "gita": "there is no notebook in the folder",
         "fred": "it is a link, not a file",
     }
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others have no such names")
+def test_a_name_that_is_no_text_becomes_text(tmp_path):
+    """As unzip leaves one that Windows wrote."""
+    folder = os.fsencode(tmp_path)
+    for name in (b"J\xfcrgen", b"M\x81ller", b"Zo\xeb"):
+        os.mkdir(folder + b"/" + name)
+    for name in (
+        b"J\xfcrgen/02_attention",
+        b"Zo\xeb/02_attention",
+        b"Zo\xeb/02_attention2",
+    ):
+        with open(folder + b"/" + name + b".ipynb", "w") as file:
+            file.write("{}")
+    found = find.find(tmp_path, LESSONS, False)
+    assert [one.student for one in found] == [r"J\xfcrgen", r"M\x81ller", r"Zo\xeb"]
+    assert found[0].path.exists() and not found[0].reason
+    for one in found:
+        f"{one.student} {one.reason}".encode()
 
 
 def test_notebooks_of_other_lessons_are_left_out_where_one_is_asked_for(tmp_path):
     for name in ("01_embeddings", "02_attention"):
         (tmp_path / "anna").mkdir(exist_ok=True)
         (tmp_path / "anna" / f"{name}.ipynb").write_text("{}")
-    found = find.find(tmp_path, ["02_attention"], only=True)
-    assert [one.lesson for one in found] == ["02_attention"]
+    (tmp_path / "anna" / "scratch.ipynb").write_text("{}")
+    found = find.find(tmp_path, ["02_attention"], True, ["01_embeddings"])
+    assert [(one.lesson, one.reason) for one in found] == [
+        ("", find.UNTOLD),
+        ("02_attention", ""),
+    ]
+
+
+def test_an_export_with_a_folder_around_it_is_recognised_by_its_paths(tmp_path):
+    for name in ("anna", "ben", "cleo", "dan"):
+        (tmp_path / "week 2" / name).mkdir(parents=True)
+        (tmp_path / "week 2" / name / "02_attention.ipynb").write_text("{}")
+    [found] = find.find(tmp_path, LESSONS, False)
+    assert "(week 2/anna/02_attention.ipynb, week 2/ben/02_" in found.reason
+    assert found.reason.endswith("ipynb and 1 more): keep one")
 
 
 # --- reading and restoring ------------------------------------------------------------
@@ -206,6 +250,15 @@ def test_of_cells_that_stand_twice_the_last_counts(released):
     assert notes == ["ex-2-1-check stands twice: the last one counts"]
 
 
+def test_line_ends_of_windows_are_no_edit(released):
+    mine = handed.released()
+    for cell in mine.cells:
+        cell.source = cell.source.replace("\n", "\r\n")
+    notebook, notes = restore.restore(parsed(mine), released)
+    assert notes == []
+    assert [c.source for c in notebook.cells] == [c.source for c in released.cells]
+
+
 def test_an_old_notebook_without_ids_is_read(released):
     mine = handed.released()
     for cell in mine.cells:
@@ -296,10 +349,10 @@ def test_misconceptions_are_counted_by_student():
     ]
     assert tables.misconceptions_table(grades, known).splitlines() == [
         "exercise,misconception,students",
-        "2.1,no shift,2",
-        "2.1,not recognised,1",
-        "2.5b,borrowed,1",
-        "2.10,not recognised,1",
+        "ex 2.1,no shift,2",
+        "ex 2.1,not recognised,1",
+        "ex 2.5b,borrowed,1",
+        "ex 2.10,not recognised,1",
     ]
 
 
@@ -310,7 +363,7 @@ def test_grades_have_a_row_for_everybody_and_no_formula():
     rows = list(csv.reader(tables.grades_table([good, bad]).splitlines()))
     assert rows == [
         ["student", "lesson", "status", "points", "of", "to read"]
-        + ["2.1", "2.5b", "2.10", "notes", "look at"],
+        + ["ex 2.1", "ex 2.5b", "ex 2.10", "notes", "look at"],
         ["'=cmd()", "02_attention", "graded", "4", "4", "3", "2", "1", "1", "", ""],
         ["ben", "02_attention", "not graded", "", "", "", "", "", ""]
         + ["the file is empty", ""],
@@ -323,12 +376,14 @@ def test_earlier_tables_are_kept(tmp_path):
     assert tables.keep(path, "one") is None
     assert tables.keep(path, "two").name == "grades.1.csv"
     assert tables.keep(path, "three").name == "grades.2.csv"
-    texts = {file.name: file.read_text() for file in tmp_path.iterdir()}
+    texts = {file.name: file.read_text("utf-8-sig") for file in tmp_path.iterdir()}
     assert texts == {
         "grades.csv": "three",
         "grades.1.csv": "one",
         "grades.2.csv": "two",
     }
+    tables.keep(path, "Jürgen")
+    assert path.read_bytes() == b"\xef\xbb\xbf" + "Jürgen".encode()  # for Excel
 
 
 # --- one clear sentence ---------------------------------------------------------------
@@ -344,15 +399,30 @@ def test_earlier_tables_are_kept(tmp_path):
             ["--submissions", "{empty}", "--lesson", "99"],
             "There is no lesson 99: choose from",
         ),
+        (
+            ["--submissions", "{full}", "--out", "{full}/out"],
+            "out lies among the submissions",
+        ),
     ],
 )
 def test_what_can_not_be_graded_is_one_clear_sentence(
     tmp_path, capsys, arguments, sentence
 ):
-    arguments = [text.format(empty=tmp_path) for text in arguments]
+    full = tmp_path / "full"
+    if "{full}" in arguments:
+        handed.hand_in(full, "anna", "{}")
+    arguments = [text.format(empty=tmp_path, full=full) for text in arguments]
     assert grade.main(arguments) == 1
     said = capsys.readouterr().err
     assert sentence in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--memory", "--seconds", "--cell-seconds"])
+@pytest.mark.parametrize("number", ["nan", "inf", "0", "much"])
+def test_a_limit_is_a_number(tmp_path, capsys, option, number):
+    with pytest.raises(SystemExit):
+        grade.main(["--submissions", str(tmp_path), option, number])
+    assert option in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_disk_that_is_full_is_one_clear_sentence(tmp_path, monkeypatch, capsys):
@@ -509,7 +579,7 @@ def grade_folder(folder, *arguments):
 def rows(folder):
     """Return {student: row} of the grades."""
     table = folder.with_name(f"{folder.name}-graded") / "grades.csv"
-    with table.open(newline="") as file:
+    with table.open(newline="", encoding="utf-8-sig") as file:
         return {row["student"]: row for row in csv.DictReader(file)}
 
 
@@ -564,13 +634,14 @@ class TestADozen:
 
     def test_misconceptions(self, graded):
         folder = graded[0].with_name(f"{graded[0].name}-graded")
-        lines = (folder / "misconceptions.csv").read_text().splitlines()
+        text = (folder / "misconceptions.csv").read_text("utf-8-sig")
+        lines = text.splitlines()
         assert lines == [
             "exercise,misconception,students",
-            "2.2,borrowed,1",
-            f"2.2,{misled()[1]},1",
-            "2.3b,not recognised,1",
-            "2.4,borrowed,1",
+            "ex 2.2,borrowed,1",
+            f"ex 2.2,{misled()[1]},1",
+            "ex 2.3b,not recognised,1",
+            "ex 2.4,borrowed,1",
         ]
 
     def test_a_notebook_reaches_nothing_outside(self, graded):
@@ -592,6 +663,35 @@ class TestADozen:
             solved = book.find_submission("02_attention", "solved")
             assert solved.score == 19.0 and solved.needs_manual_grade
             assert book.find_submission("02_attention", "blank").score == 0.0
+
+    def test_nbgrader_sums_up_what_a_person_gave_too(self, graded, tmp_path):
+        """As docs/grading.md says it."""
+        from nbgrader.api import Gradebook
+
+        before = graded[0].with_name(f"{graded[0].name}-graded")
+        folder = shutil.copytree(before, tmp_path / "week 2-graded")
+        with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
+            written = book.find_grade(
+                "ex-2-8", "02_attention", "02_attention", "solved"
+            )
+            written.manual_score, written.needs_manual_grade = 2.5, False
+            book.db.commit()
+        said = re.search(r"^nbgrader (export \S+)", PAGE.read_text(), re.MULTILINE)
+        place = Path(sys.executable).parent
+        path = os.pathsep.join([str(place), os.environ["PATH"]])
+        run = subprocess.run(
+            [str(place / "nbgrader"), *said[1].split()],
+            cwd=folder,
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+        )
+        assert run.returncode == 0, run.stderr
+        with (folder / "sums.csv").open(newline="") as file:
+            sums = {row["student_id"]: row["score"] for row in csv.DictReader(file)}
+        assert (sums["solved"], sums["blank"]) == ("21.5", "0.0")
+        ours = "grades.csv"
+        assert (folder / ours).read_bytes() == (before / ours).read_bytes()
 
     def test_another_run_grades_nothing_again_and_loses_nothing(self, graded):
         folder = graded[0].with_name(f"{graded[0].name}-graded")

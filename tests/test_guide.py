@@ -1,12 +1,13 @@
 """The instructor's pages: complete, up to date, and with links that lead somewhere."""
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
 
-from helpers.checks.engine import exercises
-from tools import guide
+from helpers.checks.engine import examine, exercises
+from tools import guide, stubs
 from tools.notebooks import lesson_paths, read
 from tools.stubs import LessonError
 
@@ -84,8 +85,41 @@ def test_a_lab_holds_the_core_path_and_what_fits():
         assert chosen == core or sum(one.minutes for one in chosen) <= guide.LAB
 
 
+def test_a_lesson_takes_at_least_as_long_as_its_exercises():
+    """But for open ones, which have no end."""
+    for lesson in LESSONS[1:]:
+        first = " ".join(lesson.cells[0].source.split())
+        said = re.search(r"about (\d+) minutes, of which (\d+) are the core", first)
+        known = [one for one in EVERY if one.lesson == lesson.number]
+        known = [one for one in known if one.kind != "open"]
+        assert int(said[1]) >= sum(one.minutes for one in known), lesson.name
+        core = sum(one.minutes for one in known if one.core)
+        assert int(said[2]) >= core, lesson.name
+
+
+def test_the_example_of_a_new_exercise_is_right():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    blocks = re.findall(r"^   ```python\n(.+?)^   ```", text, re.DOTALL | re.MULTILINE)
+    package, cells = map(textwrap.dedent, blocks)
+    made = {}
+    exec(package, made)
+    [exercise] = made["EXERCISES"]
+    assert examine(exercise, (made["entropy"],), seed=0).outcome == "passed"
+    for spelling in exercise.misconceptions[0].spellings:
+        said = examine(exercise, (spelling,), seed=0).misconception
+        assert said == exercise.misconceptions[0].name
+    [cell] = [one for one in cells.split("# %%") if stubs.BEGIN in one]
+    cell = cell.split("\n", 1)[1]
+    assert "terms = ..." in stubs.stub(cell, "2.7")
+    exec(stubs.solved(cell, "2.7"), made)
+    assert examine(exercise, (made["entropy"],), seed=0).outcome == "passed"
+    assert "<summary>Hint 1" in cells
+
+
 @pytest.mark.parametrize(
-    "path", [ROOT / "README.md", *DOCS], ids=lambda path: path.name
+    "path",
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS],
+    ids=lambda path: path.name,
 )
 def test_relative_links_lead_somewhere(path):
     for link in re.findall(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"", path.read_text()):

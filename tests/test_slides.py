@@ -218,6 +218,21 @@ def test_the_command_writes_one_deck(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "slides" / "00_start_here.html").read_bytes() == first
 
 
+def test_a_deck_that_can_not_be_written_is_one_clear_sentence(
+    tmp_path, monkeypatch, capsys
+):
+    from tools.slides import __main__ as command
+
+    for folder in ("solutions", "notebooks"):
+        os.symlink(ROOT / folder, tmp_path / folder)
+    (tmp_path / "slides").touch()
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    assert command.main(["00"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("Could not write slides/00_start_here.html (")
+    assert said.count("\n") == 1
+
+
 # --- in a browser ---------------------------------------------------------------------
 
 LOOK = """() => {

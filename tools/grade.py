@@ -13,6 +13,7 @@ docs/grading.md says what is trusted. Running it again grades what is new or cha
 """
 
 import argparse
+import math
 import os
 import signal
 import sys
@@ -125,11 +126,17 @@ def _main(options: argparse.Namespace, root: Path) -> int:
     source = Path(source)
     notebooks = chosen(root, options.lesson)
     names = [notebook.stem for notebook in notebooks]
-    submissions = find(source, names, only=bool(options.lesson))
+    others = [book.stem for book in chosen(root, []) if book not in notebooks]
+    submissions = find(source, names, bool(options.lesson), others)
     if not any(one.path for one in submissions):
         wanted = f" of lesson {', '.join(options.lesson)}" if options.lesson else ""
         raise CourseError(f"There is no notebook{wanted} in {source}.")
     out = options.out or source.resolve().with_name(f"{source.resolve().name}-graded")
+    if out.resolve().is_relative_to(source.resolve()):
+        raise CourseError(
+            f"{out} lies among the submissions, where the next run would take it for "
+            "one: name another folder."
+        )
     meant = [book for book in notebooks if book.stem in {s.lesson for s in submissions}]
     known = known_mistakes(book.stem for book in meant)
     with tempfile.TemporaryDirectory(prefix="grading-") as folder:
@@ -180,6 +187,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--cell-seconds", type=float, default=300.0, help="for one cell")
     add("--again", action="store_true", help="also what was graded before")
     options = parser.parse_args(arguments)
+    limits = options.seconds, options.cell_seconds, options.memory
+    if not all(map(math.isfinite, limits)):
+        parser.error("--memory, --seconds and --cell-seconds are numbers.")
     if options.jobs < 1 or min(options.seconds, options.cell_seconds) < 1:
         parser.error("--jobs, --seconds and --cell-seconds are at least 1.")
     if options.memory < 1:
@@ -188,4 +198,5 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="backslashreplace")  # the folder's name may be broken
     sys.exit(main())

@@ -114,11 +114,13 @@ def _replaced(source: str, where: str, replacement) -> str:
     return "\n".join(lines)
 
 
-def _parse(source: str, where: str) -> ast.Module:
+def _parse(source: str, where: str, before: int = 0) -> ast.Module:
+    """Parse code that has some lines of ours before it."""
     try:
         return ast.parse(source)
     except SyntaxError as error:
-        raise LessonError(f"{where} is no Python, line {error.lineno}.") from None
+        line = error.lineno - before
+        raise LessonError(f"{where} is no Python, line {line}.") from None
 
 
 def _function_around(tree: ast.Module, region: Region) -> ast.FunctionDef | None:
@@ -155,7 +157,7 @@ def _blanks(region: Region, where: str) -> list[str]:
 
 def _line_up(region: Region, where: str) -> None:
     """Refuse a scaffold that names things which the solution does not have."""
-    asked = _assigned(region.scaffold, where)
+    asked = _assigned(region.scaffold, f"{where}: its scaffold ({SCAFFOLD.strip()})")
     given = _assigned(region.solution, where)
     if not asked <= given:
         names = ", ".join(sorted(asked - given))
@@ -163,7 +165,8 @@ def _line_up(region: Region, where: str) -> None:
 
 
 def _assigned(lines: list[str], where: str) -> set[str]:
-    tree = _parse("def _():\n" + textwrap.indent(_dedent(lines) or "pass", " "), where)
+    body = textwrap.indent(_dedent(lines) or "pass", " ")
+    tree = _parse(f"def _():\n{body}", where, before=1)
     return {
         node.id
         for node in ast.walk(tree)

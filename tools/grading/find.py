@@ -5,10 +5,15 @@ student (`student/02_attention.ipynb`), and one folder of files
 (`student_02_attention.ipynb`; with a single lesson asked for, `student.ipynb` too).
 """
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+UNTOLD = (
+    "its name does not tell which lesson it is: rename it, or name one lesson to grade"
+)
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,9 @@ class Submission:
     reason: str = ""
 
 
-def find(folder: Path, lessons: list[str], only: bool) -> list[Submission]:
+def find(
+    folder: Path, lessons: list[str], only: bool, others: Iterable[str] = ()
+) -> list[Submission]:
     """All submissions in a folder, in order of students.
 
     Args:
@@ -29,29 +36,37 @@ def find(folder: Path, lessons: list[str], only: bool) -> list[Submission]:
         lessons: The names of the lessons that may be meant.
         only: Whether the user named them: files of other lessons are left out, and
             with one lesson a file's name need not tell it.
+        others: The names of the course's other lessons.
     """
-    found = []
+    others, told = list(others) if only else [], {}
     for path in _notebooks(folder):
-        lesson = _lesson(path.relative_to(folder), lessons)
-        other = re.search(r"(?<!\d)\d\d_[a-z]", str(path.relative_to(folder)))
-        if not lesson and only and len(lessons) == 1 and not other:
-            lesson = lessons[0]
-        if not lesson and only and other:
-            continue
+        lesson = _lesson(path.relative_to(folder), [*lessons, *others])
+        if lesson not in others:
+            told[path] = lesson
+    served = {
+        _student(path.relative_to(folder), lesson, folder)
+        for path, lesson in told.items()
+        if lesson
+    }
+    found = []
+    for path, lesson in told.items():
         student = _student(path.relative_to(folder), lesson, folder)
-        reason = "" if lesson else "its name does not tell which lesson it is"
+        if not lesson and only and len(lessons) == 1 and student not in served:
+            lesson = lessons[0]
+        reason = "" if lesson else UNTOLD
         if path.is_symlink():
             reason = "it is a link, not a file"
         found.append(Submission(student, lesson, path, reason))
-    found += _without(folder, found)
-    return sorted(_once(found), key=lambda one: (one.student, one.lesson))
+    found += _without(folder)
+    return sorted(_once(folder, found), key=lambda one: (one.student, one.lesson))
 
 
 def _notebooks(folder: Path) -> Iterator[Path]:
     """Every notebook below a folder; hidden folders are left out."""
-    for path in sorted(folder.rglob("*.ipynb")):
+    for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
-        if not any(part.startswith((".", "__")) for part in parts):
+        hidden = any(part.startswith((".", "__")) for part in parts)
+        if path.suffix.lower() == ".ipynb" and not hidden:
             yield path
 
 
@@ -59,33 +74,40 @@ def _lesson(path: Path, lessons: list[str]) -> str:
     """The lesson that the file's name speaks of, or else its folders'."""
     for part in (path.name, *reversed(path.parts[:-1])):
         for name in lessons:
-            if name in part:
+            if name in part.lower():
                 return name
     return ""
 
 
 def _student(path: Path, lesson: str, folder: Path) -> str:
     """Whose it is: the first folder's name, or what the file's name says beside it."""
-    if len(path.parts) > 1 and path.parts[0] != lesson:
-        return path.parts[0]
-    stem = path.stem.replace(lesson, "", 1) if lesson else path.stem
-    return stem.strip(" _-.") or folder.resolve().name
+    if len(path.parts) > 1 and path.parts[0].lower() != lesson:
+        return readable(path.parts[0])
+    stem = re.sub(lesson, "", path.stem, count=1, flags=re.IGNORECASE)
+    return readable(stem.strip(" _-.") or folder.resolve().name)
 
 
-def _without(folder: Path, found: list[Submission]) -> Iterator[Submission]:
+def readable(name: str) -> str:
+    r"""A file's name as text: "J\xfcrgen" where a zip from Windows broke umlauts."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _without(folder: Path) -> Iterator[Submission]:
     """Folders and files of students who handed in no notebook."""
-    known = {one.path.relative_to(folder).parts[0] for one in found if one.path}
+    known = {path.relative_to(folder).parts[0] for path in _notebooks(folder)}
     for path in sorted(folder.iterdir()):
         if path.name in known or path.name.startswith((".", "__")):
             continue
-        if path.is_dir() and not any(path.rglob("*.ipynb")):
-            yield Submission(path.name, "", None, "there is no notebook in the folder")
-        elif path.suffix in (".zip", ".py", ".html", ".pdf", ".json", ".txt"):
-            reason = f"a {path.suffix} file is no notebook"
-            yield Submission(path.stem, "", None, reason)
+        if path.is_dir():
+            reason = "there is no notebook in the folder"
+            yield Submission(readable(path.name), "", None, reason)
+        else:
+            kind = readable(path.suffix)
+            reason = f"a {kind} file" if kind else "a file of this name"
+            yield Submission(readable(path.stem), "", None, f"{reason} is no notebook")
 
 
-def _once(found: list[Submission]) -> Iterator[Submission]:
+def _once(folder: Path, found: list[Submission]) -> Iterator[Submission]:
     """Refuse to choose where a student has two files for a lesson."""
     groups: dict[tuple[str, str], list[Submission]] = {}
     for one in found:
@@ -94,6 +116,8 @@ def _once(found: list[Submission]) -> Iterator[Submission]:
         if len(several) == 1 or not lesson:
             yield from several
             continue
-        names = ", ".join(sorted(one.path.name for one in several))
+        names = sorted(readable(str(one.path.relative_to(folder))) for one in several)
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        names = ", ".join(names[:3]) + more
         reason = f"{len(several)} notebooks of one lesson ({names}): keep one"
         yield Submission(student, lesson, None, reason)

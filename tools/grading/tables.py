@@ -1,4 +1,9 @@
-"""grades.csv and misconceptions.csv, and where the earlier ones went."""
+"""grades.csv and misconceptions.csv, and where the earlier ones went.
+
+Both open in a spreadsheet with a double click: a mark at their beginning says that
+they are UTF-8, or Excel breaks umlauts; and exercises are called "ex 7.10", or it makes
+7.1 of that, or a date.
+"""
 
 import csv
 import io
@@ -10,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 BORROWED, UNKNOWN = "borrowed", "not recognised"
+ENCODING = "utf-8-sig"
 
 
 @dataclass
@@ -46,7 +52,8 @@ def grades_table(grades: Iterable[Grade]) -> str:
     grades = list(grades)
     exercises = sorted({name for one in grades for name in one.most}, key=place)
     rows = [
-        ["student", "lesson", "status", "points", "of", "to read", *exercises]
+        ["student", "lesson", "status", "points", "of", "to read"]
+        + [f"ex {name}" for name in exercises]
         + ["notes", "look at"]
     ]
     for one in grades:
@@ -78,7 +85,7 @@ def misconceptions_table(grades: Iterable[Grade], known: dict[str, set[str]]) ->
     counts = Counter({key: len(students) for key, students in found.items()})
     order = sorted(counts, key=lambda key: (place(key[0]), -counts[key], key[1]))
     rows = [["exercise", "misconception", "students"]]
-    return _text(rows + [[*key, str(counts[key])] for key in order])
+    return _text(rows + [[f"ex {key[0]}", key[1], str(counts[key])] for key in order])
 
 
 def _mistakes(
@@ -127,22 +134,22 @@ def keep(path: Path, text: str) -> Path | None:
     """
     moved = None
     if path.exists():
-        if path.read_text("utf-8") == text:
+        if path.read_text(ENCODING) == text:
             return None
         number = 1
         while (moved := path.with_suffix(f".{number}{path.suffix}")).exists():
             number += 1
         path.replace(moved)
-    write_whole(path, text)
+    write_whole(path, text, ENCODING)
     return moved
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str, encoding: str = "utf-8") -> None:
     """Write a file so that it is there whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     try:
-        part.write_text(text, "utf-8")
+        part.write_text(text, encoding)
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)

@@ -34,13 +34,13 @@ def title(root: Path, name: str) -> str:
 
 def write(root: Path, name: str) -> Path:
     """Write the deck of one lesson and say where it is."""
+    from tools.grading.tables import write_whole
     from tools.slides.cells import read
     from tools.slides.page import page
 
     target = root / "slides" / f"{name}.html"
-    target.parent.mkdir(exist_ok=True)
     text = page(title(root, name), read(root, name))
-    target.write_text(text, "utf-8")
+    write_whole(target, text)
     return target
 
 
@@ -65,7 +65,12 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     for name in found:
-        path = write(ROOT, name)
+        try:
+            path = write(ROOT, name)
+        except OSError as error:
+            told = error.strerror or error
+            print(f"Could not write slides/{name}.html ({told}).", file=sys.stderr)
+            return 1
         size = path.stat().st_size / 1e6
         print(f"{path.relative_to(ROOT)}  {size:.1f} MB", flush=True)
     return 0
