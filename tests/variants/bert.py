@@ -277,7 +277,7 @@ def ask_up_to_512(model, tokenizer, texts):
     model.eval()
     batch = tokenizer(
         texts, padding=True, truncation=True, max_length=512, return_tensors="pt"
-    )
+    ).to(model.device)
     with torch.no_grad():
         return model(**batch).logits.softmax(-1)
 

@@ -41,6 +41,19 @@ def greedy_by_recursion(model, ids, max_new_tokens):
     return greedy_by_recursion(model, torch.hstack([ids, best]), max_new_tokens - 1)
 
 
+def greedy_with_a_cache(model, ids, max_new_tokens):
+    ids = ids.to(model.device)
+    new, past = ids, None
+    for _ in range(max_new_tokens):
+        output = model(new, past_key_values=past, use_cache=True)
+        new, past = (
+            output.logits[:, -1].argmax(-1, keepdim=True),
+            output.past_key_values,
+        )
+        ids = torch.cat([ids, new], 1)
+    return ids
+
+
 # --- 11.2 temperature ---
 
 
@@ -356,8 +369,17 @@ def perplexity_in_bits(model, ids):
     return 2 ** -each.mean()
 
 
+def perplexity_by_the_model(model, ids):
+    return model(ids, labels=ids).loss.exp().item()
+
+
 VARIANTS = {
-    "11.1": (greedy_into_a_table, greedy_row_by_row, greedy_by_recursion),
+    "11.1": (
+        greedy_into_a_table,
+        greedy_row_by_row,
+        greedy_by_recursion,
+        greedy_with_a_cache,
+    ),
     "11.2": (
         temperature_by_inverse,
         temperature_normalised,
@@ -370,5 +392,10 @@ VARIANTS = {
     "11.6": (beams_as_lists, beams_as_a_batch, beams_by_recursion),
     "11.7": (text_by_encode, text_by_running_sum, text_by_gumbel),
     "11.7b": (positions_by_shift, positions_by_loops, positions_as_the_library),
-    "11.8": (perplexity_by_cross_entropy, perplexity_by_product, perplexity_in_bits),
+    "11.8": (
+        perplexity_by_cross_entropy,
+        perplexity_by_product,
+        perplexity_in_bits,
+        perplexity_by_the_model,
+    ),
 }

@@ -80,7 +80,7 @@ def tiny_tokenizer() -> Any:
     )
 
 
-def _ask(call: Callable, seed: int, texts: list[str]) -> Look:
+def _ask(call: Callable, texts: list[str], seed: int) -> Look:
     model = Watched(tiny_classifier(seed))
     result = call(model, tiny_tokenizer(), list(texts))
     judged: dict[str, Any] = {"probabilities": result} | model.story()
@@ -102,7 +102,7 @@ def _ask_cases(seed: int) -> list[Case]:
 
     def case(name: str, *lengths: int) -> Case:
         texts = _texts(draw, *lengths)
-        return Case(name, (seed, texts), inputs=("model", "texts"), look=_ask)
+        return Case(name, (texts, seed), inputs=("texts",), look=_ask)
 
     return [
         case("five texts, as many as labels", 4, 6, 2, 8, 3),
@@ -123,6 +123,11 @@ def _sums(case: Case, outputs: Mapping[str, Any]) -> str | None:
 
 def _without(name: str) -> Callable:
     return lambda batch: {key: batch[key] for key in batch if key != name}
+
+
+def _detached(logits: Tensor) -> Tensor:
+    """What autograd wrote down is let go of, but only then."""
+    return logits.softmax(-1).detach()
 
 
 def _ask_wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
@@ -167,12 +172,14 @@ ASK_MISTAKES = (
         "All is right, but autograd wrote everything down: that costs memory.",
         "Under which context manager does inference run?",
         {"gradients": True},
+        {"gradients": True, "read": _detached},
     ),
     _ask_wrong(
         "training mode and gradients",
         "The model was called as in training: with dropout and with gradients.",
         "Two things have to be switched off before a model is only asked.",
         {"mode": lambda model: model, "gradients": True},
+        {"mode": lambda model: model, "gradients": True, "read": _detached},
     ),
     _ask_wrong(
         "special tokens left out",
@@ -246,7 +253,7 @@ def _evaluated(
     return pool(losses, hits, sizes)
 
 
-def _judge(call: Callable, seed: int, batches: list[dict]) -> Look:
+def _judge(call: Callable, batches: list[dict], seed: int) -> Look:
     model = Watched(tiny_classifier(seed))
     handed = [_own(batch) for batch in batches]
     result = call(model, handed)
@@ -267,8 +274,8 @@ def _judge_cases(seed: int) -> list[Case]:
 
     def case(name: str, *sizes: tuple[int, ...]) -> Case:
         batches = _unlike(draw, seed, sizes)
-        names = ("model", "batches")  # shares in float32 are as good
-        return Case(name, (seed, batches), inputs=names, look=_judge, tolerance=1e-6)
+        # shares in float32 are as good
+        return Case(name, (batches, seed), look=_judge, tolerance=1e-6)
 
     return [
         case("batches of 4, 4 and 1", (7, 3, 5, 6), (4, 6, 2, 8), (5,)),
@@ -311,6 +318,16 @@ def _popped(batch: dict) -> dict:
 def _batch_means(losses: list, hits: list, sizes: list) -> tuple:
     shares = [hit / size for hit, size in zip(hits, sizes, strict=True)]
     return _mean(losses), _mean(shares)
+
+
+KEYS = [3] * 9  # what `len` says of each batch
+
+
+def _by(losses: list, hits: list, weights: list, counts: list) -> tuple:
+    """Losses weighed by one number for each batch, and both divided by another."""
+    total = sum(counts[: len(losses)])
+    weighed = zip(losses, weights, strict=False)
+    return sum(loss * weight for loss, weight in weighed) / total, sum(hits) / total
 
 
 JUDGE_MISTAKES = (
@@ -364,15 +381,31 @@ JUDGE_MISTAKES = (
         {"guess": lambda logits: logits.argmax(0)},
     ),
     _judge_wrong(
-        "only the last batch",
-        "Loss and accuracy are those of the last batch.",
-        "What do you keep from one batch to the next?",
+        "only one batch",
+        "Loss and accuracy are those of one batch, the first or the last.",
+        "What do you keep from one batch to the next, and where does `return` stand?",
+        {"pool": lambda losses, hits, sizes: (losses[-1], hits[-1] / sizes[-1])},
+        {"pool": lambda losses, hits, sizes: (losses[0], hits[0] / sizes[0])},
+    ),
+    _judge_wrong(
+        "entries of the dict counted",
+        "`len` of a batch was taken: a dict of three entries, however many reviews.",
+        "Print the number that you take for the size of a batch. Is it ever another?",
+        {"pool": lambda losses, hits, sizes: _by(losses, hits, KEYS, KEYS)},
+        {"pool": lambda losses, hits, sizes: _by(losses, hits, sizes, KEYS)},
+        {"pool": lambda losses, hits, sizes: _by(losses, hits, KEYS, sizes)},
+    ),
+    _judge_wrong(
+        "divided by the number of batches",
+        "The right guesses of all batches were divided by the number of batches.",
+        "How many reviews stand behind the right guesses that you counted?",
         {
             "pool": lambda losses, hits, sizes: (
-                losses[-1],
-                hits[-1] / sizes[-1],
+                _pooled(losses, hits, sizes)[0],
+                _mean(hits),
             )
         },
+        {"pool": lambda losses, hits, sizes: (_mean(losses), _mean(hits))},
     ),
     _judge_wrong(
         "sum of the batch losses",
@@ -452,7 +485,7 @@ EXERCISES = (
         minutes=12,
         points=3,
         core=True,
-        answers=(Answer("evaluate", evaluate),),
+        answers=(Answer("evaluate", evaluate, {"loss": "", "accuracy": ""}),),
         cases=_judge_cases,
         proves="every review counts the same, no dropout, no gradients, mask, batches "
         "left as they were",

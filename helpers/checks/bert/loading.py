@@ -223,6 +223,12 @@ POOL_MISTAKES = (
         (_cls, lambda hidden, mask: (hidden * mask[..., None]).mean(1)),
     ),
     _pool(
+        "divided by the tokens of the batch",
+        "Each sum was divided by the number of real tokens in all reviews together.",
+        "How many vectors were added up for one review?",
+        (_cls, lambda hidden, mask: (hidden * mask[..., None]).sum(1) / mask.sum()),
+    ),
+    _pool(
         "sum in place of mean",
         "The real tokens were added up and not divided.",
         "What turns a sum into a mean?",

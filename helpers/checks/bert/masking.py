@@ -15,7 +15,8 @@ from helpers.checks import chance
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
 
 NOT_ASKED = -100
-ROUND = (0, 0.02, 0.05, 0.08, 0.1, 0.12, 0.15, 0.18, 0.2, 0.5, 0.8, 0.85, 0.9, 1)
+ROUND = (0, 0.02, 0.05, 0.08, 0.1, 0.12, 0.15, 0.18, 0.2, 0.4, 0.5, 0.7, 0.8)
+ROUND += (0.85, 0.9, 1)
 RATES = {"selected": 0.15, "[MASK]": 0.8, "random": 0.1, "unchanged": 0.1}
 
 
@@ -62,6 +63,7 @@ EXPECTED = {
     "of these unchanged": "about 10%",
     "random words": "from the whole vocabulary",
     "choice": "another in each row",
+    "what becomes of them": "drawn for each token",
 }
 
 
@@ -136,6 +138,7 @@ def _judged(
         judged[f"of these {name}"] = _verdict(name, int(places.sum()), int(asked.sum()))
     judged["random words"] = _variety(inputs[kinds["random"]], ids, vocab_size)
     judged["choice"] = _rows(asked, special)
+    judged["what becomes of them"] = _fates(kinds)
     return judged
 
 
@@ -156,6 +159,13 @@ def _rows(asked: Tensor, special: Tensor) -> str:
     """A column is asked for in all rows or in none, special tokens aside."""
     same = ((asked | special).all(0) | (~asked | special).all(0)).all()
     return "the same places in all rows" if same else "another in each row"
+
+
+def _fates(kinds: dict[str, Tensor]) -> str:
+    """Many sentences have tokens of two kinds or three, if each is drawn by itself."""
+    several = sum(places.any(1).long() for places in kinds.values()) > 1
+    one = not several.any() and all(places.any() for places in kinds.values())
+    return "the same for a whole sentence" if one else "drawn for each token"
 
 
 def _table(
@@ -204,6 +214,23 @@ def _of_all_tokens(
     drawn = selected & (torch.rand(ids.shape) < 0.1) & (inputs != mask_id)
     words = torch.randint(0, vocab_size, ids.shape)
     return torch.where(drawn, words, inputs), ids.masked_fill(~selected, NOT_ASKED)
+
+
+def _twice(
+    ids: Tensor, special: Tensor, mask_id: int, vocab_size: int, share: float
+) -> tuple[Tensor, Tensor]:
+    """The second draw does not leave out what has become [MASK]."""
+    selected = (torch.rand(ids.shape) < 0.15) & ~special
+    inputs = torch.where(selected & (torch.rand(ids.shape) < 0.8), mask_id, ids)
+    drawn = selected & (torch.rand(ids.shape) < share)
+    words = torch.randint(0, vocab_size, ids.shape)
+    return torch.where(drawn, words, inputs), ids.masked_fill(~selected, NOT_ASKED)
+
+
+def _swapped(
+    ids: Tensor, special: Tensor, mask_id: int, vocab_size: int
+) -> tuple[Tensor, Tensor]:
+    return _masked(ids, special, mask_id, vocab_size)[::-1]
 
 
 def _over_all(
@@ -291,6 +318,19 @@ MISTAKES = (
         "the selected tokens.",
         "One tenth of which tokens? What share is that of those still unmasked?",
         _of_all_tokens,
+    ),
+    _wrong(
+        "[MASK] overwritten",
+        "Some tokens that had become [MASK] were then replaced by random words.",
+        "From which of the selected tokens does your second draw choose?",
+        partial(_twice, share=0.1),
+        partial(_twice, share=0.5),
+    ),
+    _wrong(
+        "labels first",
+        "Inputs and labels came back in the other order.",
+        "Which of the two does the docstring promise first?",
+        _swapped,
     ),
     _wrong(
         "random words everywhere",

@@ -89,6 +89,7 @@ class Watched(nn.Module):
         super().__init__()
         self.model = model
         self.config = model.config
+        self.device = model.device
         self.seen: list[tuple[bool, bool]] = []  # (training, gradients on)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

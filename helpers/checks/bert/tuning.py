@@ -94,7 +94,7 @@ def _optimize(call: Callable, seed: int) -> Look:
     return Look({"moved, in learning rates": moved / RATE, "learning rate": rates})
 
 
-def _train(call: Callable, seed: int, batches: list[dict]) -> Look:
+def _train(call: Callable, batches: list[dict], seed: int) -> Look:
     """Two passes: losses, weights and learning rate after each.
 
     There is no dropout, so that the losses can be compared; but the mode is looked at.
@@ -129,13 +129,10 @@ def _cases(seed: int) -> list[Case]:
 
     def case(name: str, *sizes: tuple[int, ...]) -> Case:
         batches = [tiny_batch(draw, *lengths) for lengths in sizes]
-        args, names = (seed, batches), ("model", "batches")
-        return Case(name, args, inputs=names, look=_train, of=1, tolerance=1e-7)
+        return Case(name, (batches, seed), look=_train, of=1, tolerance=1e-7)
 
     return [
-        Case(
-            "a small network, three steps", (seed,), inputs=("model",), look=_optimize
-        ),
+        Case("a small network, three steps", (seed,), look=_optimize),
         case("two passes over two batches", (5, 3), (4, 6, 2)),
     ]
 
@@ -151,12 +148,28 @@ def _last_layer(model: nn.Module) -> AdamW:
     return AdamW(list(model.children())[-1].parameters(), lr=RATE)
 
 
+def _unbiased(model: nn.Module) -> AdamW:
+    weights, biases = (
+        [one for one in model.parameters() if (one.dim() > 1) is many]
+        for many in (True, False)
+    )
+    groups = [{"params": weights}, {"params": biases, "weight_decay": 0.0}]
+    return AdamW(groups, lr=RATE)
+
+
 OPTIMIZER_MISTAKES = (
     Misconception(
         "no weight decay",
         "The weights don't decay: this is plain Adam, or an AdamW whose decay is 0.",
         "What does the W in AdamW stand for, and how large is it as it comes?",
         (_with(Adam, lr=RATE), _with(AdamW, lr=RATE, weight_decay=0.0)),
+    ),
+    Misconception(
+        "biases without decay",
+        "The biases don't decay. That is BERT's own recipe; AdamW as it comes treats "
+        "all weights alike.",
+        "Into how many groups did you sort the parameters? The docstring asks for one.",
+        (_unbiased,),
     ),
     Misconception(
         "decay as part of the gradient",
@@ -203,6 +216,22 @@ def _never_cleared(loss: Any, optimizer: Any, scheduler: Any) -> None:
     scheduler.step()
 
 
+def _cleared_once(
+    model: Any, batches: Iterable[dict], optimizer: Any, scheduler: Any
+) -> Any:
+    optimizer.zero_grad()
+    return _epoch(model, batches, optimizer, scheduler, update=_never_cleared)
+
+
+def _clipped(loss: Any, optimizer: Any, scheduler: Any) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    for group in optimizer.param_groups:
+        nn.utils.clip_grad_norm_(group["params"], 1.0)
+    optimizer.step()
+    scheduler.step()
+
+
 def _cleared_too_late(loss: Any, optimizer: Any, scheduler: Any) -> None:
     loss.backward()
     optimizer.zero_grad()
@@ -243,8 +272,11 @@ def _popped(batch: dict) -> dict:
     return {"labels": batch.pop("labels"), **batch}
 
 
-def _wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
-    spellings = tuple(partial(_epoch, **change) for change in changes)
+def _wrong(name: str, done: str, where: str, *changes: Any) -> Misconception:
+    spellings = tuple(
+        partial(_epoch, **change) if isinstance(change, dict) else change
+        for change in changes
+    )
     return Misconception(name, done, where, spellings, of=1)
 
 
@@ -258,9 +290,17 @@ EPOCH_MISTAKES = (
     ),
     _wrong(
         "gradients never cleared",
-        "Each step also takes the gradients of all steps before it.",
+        "Each step also takes the gradients of steps before it.",
         "What does `backward` do with a gradient that is already there?",
         {"update": _never_cleared},
+        _cleared_once,
+    ),
+    _wrong(
+        "gradients clipped",
+        "The gradients were clipped before the step. That can be wise, but the task "
+        "does not ask for it.",
+        "Which calls does the hint count for a batch?",
+        {"update": _clipped},
     ),
     _wrong(
         "weights never moved",

@@ -208,6 +208,13 @@ MISTAKES = (
         partial(_cut, ends=lambda length: range(1, length + 1)),
     ),
     _wrong(
+        "the whole rest never tried",
+        "The longest candidate lacked the last letter: what is left was never tried as "
+        "a whole.",
+        "Which is the first candidate of your inner loop, and how long is it?",
+        partial(_cut, ends=lambda length: range(length - 1, 0, -1)),
+    ),
+    _wrong(
         "no ## on continuations",
         "Pieces inside a word came back without their mark, though they were looked up "
         "with it.",

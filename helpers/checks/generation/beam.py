@@ -8,7 +8,7 @@ from torch import Tensor
 
 from helpers import beam
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.checks.generation.shared import Output, Toy, number, words
+from helpers.checks.generation.shared import Toy, number, words
 
 VOCAB = 7
 ROUNDED = 1e-5  # the score may be a tensor of float32
@@ -63,7 +63,11 @@ def _cases(seed: int) -> list[Case]:
         case(3, 4, 2, None, _one_each),
         case(6, 1, 2, None, None),
         case(2, 4, 2, 1, _with(best=_first)),
-        _late(draw),
+        # By sums the end stays and hides the sure thing; by means it would give way.
+        _forked(draw, "a better end", 3, 0.40, 0.35, sure=True),
+        _forked(draw, "an early end that stays", 3, 0.20, 0.35, sure=True),
+        # It wins by its mean, if nothing may push it out before.
+        _forked(draw, "an early end that is pushed out", 12, 0.325, 0.675, sure=False),
         case(4, 4, 1, 3, _dropped),
         case(5, 4, 2, 4, _with(ends=False)),
         case(2, 5, 3, 6, _one_each),
@@ -80,30 +84,39 @@ class Script(Toy):
     def __init__(self, shares: Tensor) -> None:
         self.table, self.read = shares.log(), 0
 
-    def __call__(self, input_ids: Tensor, **_: Any) -> Output:
-        """(B, T) -> scores (B, T, V)."""
-        self.read += input_ids.numel()
-        return Output(self.table[input_ids])
+    def scores(self, ids: Tensor) -> Tensor:
+        """(B, T) -> (B, T, V)."""
+        return self.table[ids]
 
 
-def _late(draw: torch.Generator) -> Case:
-    """Sums keep the finished text; means would let go of it too early.
+def _forked(
+    draw: torch.Generator, name: str, new: int, ended: float, fork: float, sure: bool
+) -> Case:
+    """After the prompt comes the end, or a token with two successors.
 
-    After the prompt comes the end, or a token with two successors: the likelier one
-    leads nowhere, the other one to a sure thing.
+    Args:
+        draw: which token plays which part
+        name: of the case
+        new: how many tokens are written at most
+        ended: probability of the end
+        fork: probability of the other token; both up to a factor
+        sure: whether the less likely successor leads to a sure thing
     """
-    start, end, fork, dull, good, *others = torch.randperm(7, generator=draw).tolist()
-    shares = torch.full((7, 7), 1 / 7, dtype=torch.float64)
-    shares[start] = shares[fork] = 0.01
-    shares[start, [end, fork, *others]] = torch.tensor(
-        [0.40, 0.35, 0.13, 0.10]
-    ).double()
-    shares[fork, [dull, good]] = torch.tensor([0.53, 0.50]).double()
-    shares[good] = 0.002
-    shares[good, others[0]] = 0.988
-    args = Script(shares), torch.tensor([[start]]), 3, 2, end
+    start, end, forked, dull, good, *others = torch.randperm(7, generator=draw).tolist()
+    shares = 1 + 0.1 * torch.rand(7, 7, generator=draw, dtype=torch.float64)
+    shares[:, end] = shares[start] = shares[forked] = 0.01
+    shares[start, end], shares[start, forked] = ended, fork
+    shares[forked, dull], shares[forked, good] = 0.53, 0.50
+    if sure:
+        shares[good] = 0.002
+        shares[good, others[0]] = 0.988
+    else:  # no way back to where tokens are likely
+        shares[shares == 0.01] = 1e-4
+        shares[:, start] = 1e-4
+        shares[[dull, good, *others], forked] = 1e-4
+    args = Script(shares), torch.tensor([[start]]), new, 2, end
     names = ("model", "ids", "max_new_tokens", "width", "end")
-    return Case("a better end", args, inputs=names, look=_look, tolerance=ROUNDED)
+    return Case(name, args, inputs=names, look=_look, tolerance=ROUNDED)
 
 
 def _search(
@@ -191,6 +204,55 @@ def _mean_while(
     return _search(model, ids, max_new_tokens, width, end, pick=pick)
 
 
+def _mean_of_all_while(
+    model: Any, ids: Tensor, max_new_tokens: int, width: int, end: int | None = None
+) -> tuple[Tensor, float]:
+    """The same, with the prompt counted among the tokens."""
+
+    def pick(found: list, width: int) -> list:
+        found = sorted(found, key=lambda one: one[0] / one[1].shape[1], reverse=True)
+        return found[:width]
+
+    return _search(model, ids, max_new_tokens, width, end, pick=pick)
+
+
+def _aside(
+    model: Any,
+    ids: Tensor,
+    max_new_tokens: int,
+    width: int,
+    end: int | None = None,
+    *,
+    each: int = VOCAB,
+    filled: bool = False,
+    shrinks: bool = False,
+) -> tuple[Tensor, float]:
+    """Finished texts leave the beam and wait for the end.
+
+    The next best candidates take their places at once (`filled`), or nobody ever does
+    (`shrinks`); else there are `width` new places in each round.
+    """
+    length = ids.shape[1]
+    texts, done = [(0.0, ids)], []
+    for _ in range(max_new_tokens):
+        found = []
+        for total, text in texts:
+            values = model(text).logits[0, -1].log_softmax(-1)
+            for token in values.topk(min(each, VOCAB)).indices.tolist():
+                more = torch.cat([text, text.new_tensor([[token]])], 1)
+                found.append((total + values[token].item(), more))
+        places = width - len(done) if shrinks else width
+        texts = []
+        for rank, one in enumerate(sorted(found, key=_sum, reverse=True)):
+            if len(texts) == places or (rank >= places and not filled):
+                break
+            (done if one[1][0, -1] == end else texts).append(one)
+        if not texts:
+            break
+    total, text = max(done + texts, key=lambda one: one[0] / (one[1].shape[1] - length))
+    return text, total / (text.shape[1] - length)
+
+
 def _dropped(
     model: Any, ids: Tensor, max_new_tokens: int, width: int, end: int | None = None
 ) -> tuple[Tensor, float]:
@@ -250,6 +312,25 @@ def _by_all(total: float, ids: Tensor, length: int) -> float:
     return total / ids.shape[1]
 
 
+def _uncounted(
+    model: Any, ids: Tensor, max_new_tokens: int, width: int, end: int | None = None
+) -> tuple[Tensor, float]:
+    """The mean of a finished text leaves out its end."""
+
+    def mean(total: float, text: Tensor, length: int) -> float:
+        return total / max(text.shape[1] - length - int(text[0, -1] == end), 1)
+
+    return _search(
+        model,
+        ids,
+        max_new_tokens,
+        width,
+        end,
+        score=mean,
+        best=lambda beams, length: max(beams, key=lambda one: mean(*one, length)),
+    )
+
+
 def _longest(beams: list, length: int) -> tuple[float, Tensor]:
     return max(beams, key=lambda one: one[0] / one[1].shape[1])
 
@@ -280,6 +361,12 @@ MISTAKES = (
         (_with(score=_by_all, best=_longest), _with(score=_by_all)),
     ),
     Misconception(
+        "the end not counted",
+        "A finished text was divided by one token too few: `end` was written, too.",
+        "How many log-probabilities are in the sum of a finished text?",
+        (_uncounted,),
+    ),
+    Misconception(
         "no length rule",
         "The sum was not divided, neither for the choice nor for the score: short "
         "texts win.",
@@ -303,7 +390,7 @@ MISTAKES = (
         "The beams were compared by their means in every round; the sum decides there, "
         "and the mean only at the end.",
         "Which of the two numbers do you sort by inside the loop?",
-        (_mean_while,),
+        (_mean_while, _mean_of_all_while),
     ),
     Misconception(
         "extends finished beams",
@@ -338,6 +425,18 @@ MISTAKES = (
         "A text that had ended was thrown away.",
         "What becomes of a beam whose last token is `end`?",
         (_dropped,),
+    ),
+    Misconception(
+        "finished beams set aside",
+        "A text that had ended left the beam; nothing could push it out any more.",
+        "Against which candidates does a finished text have to hold its place in every "
+        "round?",
+        (
+            _aside,
+            lambda *inputs: _aside(*inputs, filled=True),
+            lambda *inputs: _aside(*inputs, filled=True, each=inputs[3]),
+            lambda *inputs: _aside(*inputs, shrinks=True),
+        ),
     ),
     Misconception(
         "one survivor of each beam",

@@ -73,6 +73,12 @@ def _draw(scores: Tensor) -> Tensor:
     return torch.multinomial(scores.softmax(-1), 1)
 
 
+def _asked_once(model: Any, ids: Tensor, max_new_tokens: int) -> Tensor:
+    """The scores are computed before the loop."""
+    best = model(ids).logits[:, -1].argmax(-1, keepdim=True)
+    return torch.cat([ids, best.expand(-1, max_new_tokens)], 1)
+
+
 MISTAKES = (
     Misconception(
         "reads the wrong position",
@@ -98,7 +104,7 @@ MISTAKES = (
         "the prompt again and again",
         "The model always read the prompt alone, so it said the same each time.",
         "What does the model read in the second round of your loop?",
-        (_with(fed=lambda ids, prompt: prompt),),
+        (_with(fed=lambda ids, prompt: prompt), _asked_once),
     ),
     Misconception(
         "prompt cut off",
@@ -112,6 +118,12 @@ MISTAKES = (
         "`max_length` would have it.",
         "How many tokens does your loop write if the prompt has five?",
         (_with(steps=lambda new, prompt: max(new - prompt.shape[1], 0)),),
+    ),
+    Misconception(
+        "one round only",
+        "One token was written, however many were asked for.",
+        "Does your `return` stand inside the loop or behind it?",
+        (_with(steps=lambda new, prompt: 1),),
     ),
     Misconception(
         "one token too few",

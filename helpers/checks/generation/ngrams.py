@@ -193,16 +193,21 @@ def _unordered(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 
 @mistake(
-    "only the first time",
-    "Only the first run with this beginning was found; there may be several.",
-    "What does your loop do after it has found one?",
+    "only one of several",
+    "Only one run with this beginning was found, the first or the last; there may be "
+    "several.",
+    "What does your code do with the second one that it finds?",
+    lambda logits, ids, n: _block(
+        logits, ids, n, lambda row, n: set(_followers_of_the_end(row, n)[-1:])
+    ),
 )
 def _earliest(logits: Tensor, ids: Tensor, n: int) -> Tensor:
-    def which(row: list[int], n: int) -> set[int]:
-        end = _last(row, n - 1)
-        return set([run[-1] for run in _runs(row, n) if run[:-1] == end][:1])
+    return _block(logits, ids, n, lambda row, n: set(_followers_of_the_end(row, n)[:1]))
 
-    return _block(logits, ids, n, which)
+
+def _followers_of_the_end(row: list[int], n: int) -> list[int]:
+    end = _last(row, n - 1)
+    return [run[-1] for run in _runs(row, n) if run[:-1] == end]
 
 
 @mistake(
@@ -328,6 +333,12 @@ EXERCISES = (
                 "Almost: the space before the word belongs to its first token.",
                 "Compare letter by letter with the printed list.",
                 (("don", "'t"), ("don ", "'t")),
+            ),
+            Misconception(
+                "the sign for a space",
+                "The right pair; but Ġ is only how the tokenizer shows a space.",
+                "Compare letter by letter with the printed list.",
+                (("Ġdon", "'t"),),
             ),
             Misconception(
                 "split at the apostrophe",

@@ -76,6 +76,7 @@ def _two(model: Any, ids: Tensor) -> Tensor:
     "not shifted",
     "Each token was compared with the scores that the model gave after reading it.",
     "Row t of the scores is about which token?",
+    lambda model, ids: F.cross_entropy(model(ids).logits[:, :-1].mT, ids[:, :-1]).exp(),
 )
 def _same(model: Any, ids: Tensor) -> Tensor:
     return F.cross_entropy(model(ids).logits.mT, ids).exp()
@@ -118,6 +119,16 @@ def _sign(model: Any, ids: Tensor) -> Tensor:
 
 
 @mistake(
+    "softmax twice",
+    "`cross_entropy` got probabilities; it takes a softmax of its own.",
+    "What does `F.cross_entropy` expect?",
+)
+def _double(model: Any, ids: Tensor) -> Tensor:
+    shares = model(ids).logits[:, :-1].softmax(-1)
+    return F.cross_entropy(shares.mT, ids[:, 1:]).exp()
+
+
+@mistake(
     "mean of perplexities",
     "The exponential was taken of every token, and then the mean.",
     "Which comes first, the mean or the exponential?",
@@ -155,6 +166,7 @@ EXERCISES = (
             _by_all,
             _sum,
             _sign,
+            _double,
             _of_each,
             _last,
         ),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 BLOCKED = -1e4  # no score of a case is as low: this or lower was meant to block
@@ -46,15 +47,26 @@ def number(value: Any) -> Any:
 class Output:
     """What a model of `transformers` answers with: `.logits`, also as `[0]`."""
 
-    def __init__(self, logits: Tensor) -> None:
-        self.logits = logits
+    def __init__(
+        self,
+        logits: Tensor,
+        past_key_values: Any = None,
+        loss: Tensor | None = None,
+    ) -> None:
+        self.logits, self.past_key_values, self.loss = logits, past_key_values, loss
 
     def __getitem__(self, place: Any) -> Tensor:
         return (self.logits,)[0 if place == "logits" else place]
 
 
 class Toy:
-    """A stand-in for GPT-2: its scores depend on every token so far and its place."""
+    """A stand-in for GPT-2: its scores depend on every token so far and its place.
+
+    As in `transformers` it has a device, a cache (here the ids that were read) and,
+    given labels, a loss.
+    """
+
+    device = torch.device("cpu")
 
     def __init__(
         self,
@@ -67,19 +79,36 @@ class Toy:
         self.first, self.second = (normal(draw, size, size) for _ in range(2))
         self.read = 0  # tokens; tells mistakes apart that led to the same result
 
-    def __call__(self, input_ids: Tensor, **_: Any) -> Output:
+    def __call__(
+        self,
+        input_ids: Tensor,
+        past_key_values: Tensor | None = None,
+        labels: Tensor | None = None,
+        **_: Any,
+    ) -> Output:
         """(B, T) -> scores (B, T, V)."""
         if input_ids.dim() != 2:
             shape = tuple(input_ids.shape)
             raise ValueError(f"the model takes ids (batch, length), got {shape}")
         self.read += input_ids.numel()
-        length = input_ids.shape[1]
+        ids, length = input_ids, input_ids.shape[1]
+        if past_key_values is not None:
+            ids = torch.cat([past_key_values, ids], 1)
+        scores = self.scores(ids)[:, ids.shape[1] - length :]
+        loss = None
+        if labels is not None:
+            loss = F.cross_entropy(scores[:, :-1].mT, labels[:, 1:])
+        return Output(scores, ids, loss)
+
+    def scores(self, ids: Tensor) -> Tensor:
+        """(B, T) -> (B, T, V)."""
+        length = ids.shape[1]
         near = 0.4 ** (torch.arange(length)[:, None] - torch.arange(length)).double()
-        seen = near.tril() @ self.second[input_ids]  # (B, T, V): the past, fading
-        scores = self.sharp * (self.first[input_ids] + seen.sin())
+        seen = near.tril() @ self.second[ids]  # (B, T, V): the past, fading
+        scores = self.sharp * (self.first[ids] + seen.sin())
         if self.likes is not None:
             scores[..., self.likes] += 1.5
-        return Output(scores)
+        return scores
 
     def eval(self) -> "Toy":
         """As modules have it."""
@@ -93,9 +122,9 @@ class Fixed(Toy):
         self.logits = torch.tensor(logits, dtype=torch.float64)
         self.read = 0
 
-    def __call__(self, input_ids: Tensor, **_: Any) -> Output:
-        """(B, T) -> scores (B, T, V)."""
-        return Output(self.logits.expand(*input_ids.shape, -1).clone())
+    def scores(self, ids: Tensor) -> Tensor:
+        """(B, T) -> (B, T, V)."""
+        return self.logits.expand(*ids.shape, -1).clone()
 
 
 class Batch(dict):

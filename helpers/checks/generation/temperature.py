@@ -66,8 +66,9 @@ def _probabilities(logits: Tensor, temperature: float) -> Tensor:
 
 @mistake(
     "probabilities returned",
-    "The softmax was taken already; the filters after this one expect scores.",
+    "The exponential was taken already; the filters after this one expect scores.",
     "What does the docstring promise, scores or probabilities?",
+    lambda logits, temperature: (logits / temperature).exp(),
 )
 def _softmax(logits: Tensor, temperature: float) -> Tensor:
     return (logits / temperature).softmax(-1)

@@ -13,7 +13,7 @@ from torch import Tensor
 from helpers import sampling
 from helpers.checks import chance
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.checks.generation.shared import END, Fixed, Letters, Output, Toy, normal
+from helpers.checks.generation.shared import END, Fixed, Letters, Toy, normal
 
 NEVER = float("-inf")
 LOUD = 1e3  # drowns every other score
@@ -46,13 +46,13 @@ class Story(Toy):
     def __init__(self, draw: torch.Generator, size: int, due: int) -> None:
         self.table, self.due, self.read = 3 * normal(draw, size, size), due, 0
 
-    def __call__(self, input_ids: Tensor, **_: Any) -> Output:
-        """(B, T) -> scores (B, T, V)."""
-        scores = self.table[input_ids]
+    def scores(self, ids: Tensor) -> Tensor:
+        """(B, T) -> (B, T, V)."""
+        scores = self.table[ids]
         scores[..., END] = -LOUD
-        if input_ids.shape[1] >= self.due:
+        if ids.shape[1] >= self.due:
             scores[:, self.due - 1 :, END] = LOUD
-        return Output(scores)
+        return scores
 
 
 def _says(*shares: float) -> Fixed:
@@ -149,6 +149,7 @@ def _after(logits: Tensor, ids: Tensor, how: dict, order: tuple[str, ...]) -> Te
         "n": lambda x: sampling.no_repeat_ngram_filter(x, ids, how["n"]),
         "t": lambda x: sampling.apply_temperature(x, how["t"]),
         "T": lambda x: x * how["t"],
+        "s": lambda x: x.softmax(-1),
         "k": lambda x: sampling.top_k_filter(x, how["k"]),
         "p": lambda x: sampling.top_p_filter(x, how["p"]),
     }
@@ -176,6 +177,7 @@ def _generate(
     no_repeat_ngram_size: int = 2,
     generator: torch.Generator | None = None,
     *,
+    fed: Callable = lambda ids: ids,
     chain: Callable = _usual,
     choose: Callable = _lot,
     steps: Callable = lambda new, prompt: new,
@@ -187,7 +189,7 @@ def _generate(
     prompt_ids = ids = tokenizer(prompt, return_tensors="pt").input_ids
     how = {"t": temperature, "k": top_k, "p": top_p, "n": no_repeat_ngram_size}
     for _ in range(steps(max_new_tokens, prompt_ids)):
-        scores = chain(model(ids).logits[:, -1], ids, prompt_ids, how)
+        scores = chain(model(fed(ids)).logits[:, -1], ids, prompt_ids, how)
         ids = torch.cat([ids, choose(scores, generator)], 1)
         if stop and ids[0, -1] == tokenizer.eos_token_id:
             break
@@ -260,6 +262,23 @@ MISTAKES = (
         "Tokens came that top-p blocks.",
         "Follow `top_p` through your code.",
         (_order("n", "t", "k"),),
+    ),
+    Misconception(
+        "softmax before the filters",
+        "The filters got probabilities, and what they left went through a softmax once "
+        "more: that makes unlikely tokens nearly as likely as the others.",
+        "Count the softmaxes between the model's scores and the draw.",
+        (
+            _order("n", "t", "s", "k", "p"),
+            _order("t", "s", "n", "k", "p"),
+            _order("s", "n", "t", "k", "p"),
+        ),
+    ),
+    Misconception(
+        "the last token only",
+        "The model got only the last token: it forgets what stands before it.",
+        "What does the model have to know to go on with your prompt?",
+        (_with(fed=lambda ids: ids[:, -1:]),),
     ),
     Misconception(
         "n-grams of the prompt only",

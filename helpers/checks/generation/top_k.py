@@ -22,11 +22,19 @@ def _look(call: Callable, logits: Tensor, k: int) -> Look:
     return Look(filtered(call(logits, k)))
 
 
+def _look_sorted(call: Callable, logits: Tensor, k: int) -> Look:
+    """How many are left: a wrong answer keeps any of several equals."""
+    scores = call(logits, k)
+    if isinstance(scores, Tensor) and scores.dim():
+        scores = scores.sort(descending=True).values
+    return Look(filtered(scores, "logits, sorted"))
+
+
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
-    def case(name: str, logits: Tensor, k: int) -> Case:
-        return Case(name, (logits, k), inputs=("logits", "k"), look=_look)
+    def case(name: str, logits: Tensor, k: int, look: Any = _look) -> Case:
+        return Case(name, (logits, k), inputs=("logits", "k"), look=look)
 
     def tied(*rows: tuple[float, ...]) -> Tensor:
         shuffled = torch.randperm(len(rows[0]), generator=draw)
@@ -36,7 +44,7 @@ def _cases(seed: int) -> list[Case]:
     return [
         case("k = 4 of 11", normal(draw, 3, 11), 4),
         case("k = 1", normal(draw, 2, 7), 1),
-        case("as many as the k-th: ties, k = 3", ties, 3),
+        case("as many as the k-th: ties, k = 3", ties, 3, _look_sorted),
         case("ties above the k-th, k = 4", tied((5, 5, 4, 3, 2, 1, 0)), 4),
         case("k = 5 of 13, float32", normal(draw, 4, 13, dtype=torch.float32), 5),
         case("k = all 6", normal(draw, 2, 6), 6),
@@ -61,6 +69,8 @@ def _below(logits: Tensor, bound: Any) -> Tensor:
     lambda logits, k: _below(
         logits, logits.sort(descending=True).values[:, : k + 1][:, -1:]
     ),
+    lambda logits, k: _below(logits, logits.sort(descending=True).values[:, k, None]),
+    lambda logits, k: _below(logits, logits.sort().values[:, -k - 1, None]),
 )
 def _one_more(logits: Tensor, k: int) -> Tensor:
     return _below(logits, _lowest(logits, k + 1))
@@ -114,6 +124,9 @@ def _inverted(logits: Tensor, k: int) -> Tensor:
     "Blocked tokens got the score 0; after a softmax that is a large probability.",
     "Which score has the exponential 0?",
     lambda logits, k: logits * (logits >= _lowest(logits, k)),
+    lambda logits, k: torch.zeros_like(logits).scatter(
+        -1, *logits.topk(min(k, logits.shape[-1]))[::-1]
+    ),
 )
 def _zero(logits: Tensor, k: int) -> Tensor:
     return logits.masked_fill(logits < _lowest(logits, k), 0.0)
@@ -166,6 +179,7 @@ def _short(logits: Tensor, k: int) -> Tensor:
     "probabilities returned",
     "Probabilities came back; the next filter expects scores.",
     "What does the docstring promise?",
+    lambda logits, k: logits.softmax(-1) * (logits >= _lowest(logits, k)),
 )
 def _softmax(logits: Tensor, k: int) -> Tensor:
     return _below(logits, _lowest(logits, k)).softmax(-1)
@@ -179,6 +193,17 @@ def _softmax(logits: Tensor, k: int) -> Tensor:
 )
 def _beyond(logits: Tensor, k: int) -> Tensor:
     return _below(logits, logits.topk(k).values[..., -1:])
+
+
+@mistake(
+    "zero times infinity",
+    "Tokens that should stay became NaN: minus infinity was multiplied by 0.",
+    "What is 0 times minus infinity? Look for a mask that is multiplied.",
+    lambda logits, k: logits + (logits < _lowest(logits, k)) * NEVER,
+)
+def _product(logits: Tensor, k: int) -> Tensor:
+    kept = logits >= _lowest(logits, k)
+    return logits * kept + ~kept * NEVER
 
 
 EXERCISES = (
@@ -207,6 +232,7 @@ EXERCISES = (
             _short,
             _softmax,
             _beyond,
+            _product,
         ),
     ),
 )

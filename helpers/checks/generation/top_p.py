@@ -30,6 +30,14 @@ def _look_sorted(call: Callable, logits: Tensor, p: float) -> Look:
     return Look(filtered(scores, "logits, sorted"))
 
 
+def _look_but_last(call: Callable, logits: Tensor, p: float) -> Look:
+    """With p = 1 rounding decides over the unlikeliest token: it is not looked at."""
+    scores = call(logits, p)
+    if isinstance(scores, Tensor) and scores.shape == logits.shape:
+        scores = scores.scatter(-1, logits.argmin(-1, keepdim=True), 0.0)
+    return Look(filtered(scores, "logits, but for the unlikeliest"))
+
+
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
@@ -44,7 +52,7 @@ def _cases(seed: int) -> list[Case]:
         case("p = 0.4, float32", normal(draw, 4, 7, dtype=torch.float32), 0.4),
         case("one token has more than p", sure, 0.5),
         case("p = 0: the likeliest is left", normal(draw, 3, 5), 0.0),
-        case("p = 1: all are left", normal(draw, 2, 9), 1.0),
+        case("p = 1: all are left", normal(draw, 2, 9), 1.0, _look_but_last),
         case("p = 0.6 of seven equals", torch.zeros(2, 7), 0.6, _look_sorted),
         case("p = 0.5 of four equals", torch.zeros(3, 4), 0.5, _look_sorted),
     ]
@@ -96,6 +104,7 @@ def _nothing(logits: Tensor, p: float) -> Tensor:
     "keeps one too many",
     "One token more than needed was kept in each row.",
     "Sum up what you kept without the last one: does it reach p already?",
+    lambda logits, p: _keep(logits, p, rule=_looked_at_late),
 )
 def _one_more(logits: Tensor, p: float) -> Tensor:
     return _keep(logits, p, rule=_late)
@@ -105,6 +114,12 @@ def _late(upto: Tensor, each: Tensor, p: float) -> Tensor:
     kept = upto - each < p
     kept[..., 0] = True
     return torch.cat([kept[..., :1], kept[..., :-1]], -1)
+
+
+def _looked_at_late(upto: Tensor, each: Tensor, p: float) -> Tensor:
+    """A loop that looks at the sum before it adds the token that it has kept."""
+    kept = upto - each < p
+    return torch.cat([torch.ones_like(kept[..., :1]), kept[..., :-1]], -1)
 
 
 @mistake(
@@ -156,6 +171,27 @@ def _ascending(logits: Tensor, p: float) -> Tensor:
 )
 def _unsorted(logits: Tensor, p: float) -> Tensor:
     return _keep(logits, p, back=False)
+
+
+@mistake(
+    "put back the wrong way",
+    "What was decided in sorted order was put back by the wrong rule: the places say "
+    "where an entry came from, and were read as where to fetch it.",
+    "Follow one row by hand: at which place does the mark of its likeliest token end?",
+    lambda logits, p: _kept_in_order(logits, p).gather(-1, _order(logits)),
+)
+def _fetched(logits: Tensor, p: float) -> Tensor:
+    kept = _kept_in_order(logits, p) > NEVER
+    return logits.masked_fill(~kept.gather(-1, _order(logits)), NEVER)
+
+
+def _order(logits: Tensor) -> Tensor:
+    return logits.argsort(dim=-1, descending=True)
+
+
+def _kept_in_order(logits: Tensor, p: float) -> Tensor:
+    """The filtered scores, the likeliest first."""
+    return _keep(logits, p).gather(-1, _order(logits))
 
 
 @mistake(
@@ -227,6 +263,7 @@ def _first(logits: Tensor, p: float) -> Tensor:
     "probabilities returned",
     "Probabilities came back; scores were asked for.",
     "What does the docstring promise?",
+    lambda logits, p: logits.softmax(-1) * (_keep(logits, p) > NEVER),
 )
 def _softmax(logits: Tensor, p: float) -> Tensor:
     return _keep(logits, p).softmax(-1)
@@ -239,6 +276,17 @@ def _softmax(logits: Tensor, p: float) -> Tensor:
 )
 def _tail(logits: Tensor, p: float) -> Tensor:
     return logits.masked_fill(_keep(logits, p) > NEVER, NEVER)
+
+
+@mistake(
+    "zero times infinity",
+    "Tokens that should stay became NaN: minus infinity was multiplied by 0.",
+    "What is 0 times minus infinity? Look for a mask that is multiplied.",
+    lambda logits, p: logits + (_keep(logits, p) == NEVER) * NEVER,
+)
+def _product(logits: Tensor, p: float) -> Tensor:
+    kept = _keep(logits, p) > NEVER
+    return logits * kept + ~kept * NEVER
 
 
 EXERCISES = (
@@ -271,6 +319,8 @@ EXERCISES = (
             _first,
             _softmax,
             _tail,
+            _fetched,
+            _product,
         ),
     ),
 )
