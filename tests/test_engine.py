@@ -359,6 +359,14 @@ def test_numbers_that_differ_are_shown_with_digits_enough_to_see_it():
     assert first != second and first[:5] == second[:5]
 
 
+@pytest.mark.parametrize(
+    ("want", "got", "shown"),
+    [(1 / 3, 2 / 3, "0.33333, got 0.66667"), (1.0, 1.0000001, "1, got 1.0000001")],
+)
+def test_floats_are_shown_as_scalars_of_tensors_are(want, got, shown):
+    assert told._differs("loss", got, want, "", 1e-9) == f"loss: expected {shown}."
+
+
 def test_what_a_look_does_not_find_is_said_to_be_missing():
     case = Case("both", (), look=lambda call: Look({"one": 1, "two": 2}))
     right = run_case(lambda: None, DOUBLED.answers[0], case)

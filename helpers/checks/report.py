@@ -286,6 +286,8 @@ def _differs(name: str, got: Any, want: Any, axes: str, within: float) -> str:
         hint = " Is there a `return`?" if got is None else ""
         if isinstance(want, bool) and isinstance(got, Tensor) and got.dim():
             hint = " One True or False is asked for: `.all()` makes one out of many."
+        if isinstance(want, float) and isinstance(got, float):
+            return f"{name}: {_two(want, got)}."
         return f"{name}: expected {_describe(want)}, got {_describe(got)}.{hint}"
     if got.shape != want.shape:
         named = f" ({axes})" if axes else ""
@@ -323,7 +325,7 @@ def _numbers(name: str, got: Tensor, want: Tensor, within: float) -> str:
     return f"{name}: {count} of {got.numel()} entries differ, most at [{at}]: {two}."
 
 
-def _two(want: Tensor, got: Tensor) -> str:
+def _two(want: Tensor | float, got: Tensor | float) -> str:
     """Two numbers that differ, with digits enough to see it."""
     for digits in (5, 9, 17):
         expected, came = _number(want, digits), _number(got, digits)
@@ -332,9 +334,9 @@ def _two(want: Tensor, got: Tensor) -> str:
     return f"expected {expected}, got {came}"
 
 
-def _number(value: Tensor, digits: int = 5) -> str:
-    number = value.item()
-    return f"{number:.{digits}g}" if value.is_floating_point() else str(number)
+def _number(value: Tensor | float, digits: int = 5) -> str:
+    number = value.item() if isinstance(value, Tensor) else value
+    return f"{number:.{digits}g}" if isinstance(number, float) else str(number)
 
 
 def _size(value: Tensor) -> str:
