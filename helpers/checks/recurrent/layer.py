@@ -358,7 +358,7 @@ MISTAKES = (
         (_wrong(step=lambda self, one, h: self.W_x(one) + self.W_h(h)),),
     ),
     Misconception(
-        "another bend",
+        "another activation",
         "The sum went through a sigmoid or a ReLU.",
         "Compare your loop with your `rnn_step`.",
         (

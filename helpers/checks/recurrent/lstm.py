@@ -168,7 +168,7 @@ MISTAKES = (
         _step(state=lambda new, o, c: (o.sigmoid() * new).tanh()),
     ),
     _wrong(
-        "the cell itself bent",
+        "tanh on the cell itself",
         "The cell that comes back went through a tanh: step by step that wears it "
         "down.",
         "In the formulas, does the tanh belong to c' or to h'?",
