@@ -44,15 +44,12 @@ def browser():
 
 
 def soon(look, seconds: float = 30):
-    """Repeat what looks and asserts until it holds: a browser draws when it can.
-
-    Returns:
-        What it returns.
-    """
+    """Repeat what looks and asserts until it holds: a browser draws when it can."""
     end = time.monotonic() + seconds
     while True:
         try:
-            return look()
+            look()
+            return
         except AssertionError:
             if time.monotonic() > end:
                 raise

@@ -126,6 +126,7 @@ def read_marker(path: Path) -> tuple[dict[str, list[str]], list[str]]:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that it is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as file:

@@ -38,7 +38,7 @@ def find(
             with one lesson a file's name need not tell it.
         others: The names of the course's other lessons.
     """
-    others, told = list(others) if only else [], {}
+    others, told = list(others), {}
     for path in _notebooks(folder):
         lesson = _lesson(path.relative_to(folder), [*lessons, *others])
         if lesson not in others:

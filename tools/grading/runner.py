@@ -20,7 +20,8 @@ import nbformat
 from tools.grading import sandbox
 from tools.grading.find import Submission
 from tools.grading.restore import usual_names
-from tools.grading.tables import Grade, write_whole
+from tools.grading.tables import Grade
+from tools.lab import write_whole
 
 GRACE = 60.0  # seconds beyond the limit until a worker is killed
 ANSWER = 64_000_000  # bytes of a worker's result
@@ -72,7 +73,7 @@ class Grader:
             if "notebook" in result and not grade.reason:
                 self._keep_notebook(one, result["notebook"])
             text = json.dumps({"key": key, "grade": asdict(grade)}, indent=1)
-            write_whole(place, text + "\n")
+            write_whole(place, f"{text}\n".encode())
         return grade
 
     def stop(self) -> None:
@@ -183,7 +184,7 @@ class Grader:
     def _keep_notebook(self, one: Submission, text: str) -> None:
         name = f"{one.lesson}.ipynb"
         folder = self.out / "autograded" / one.student / one.lesson
-        write_whole(folder / name, text)
+        write_whole(folder / name, text.encode())
 
 
 def most_points(released: nbformat.NotebookNode) -> dict[str, tuple[float, bool]]:

@@ -7,12 +7,13 @@ they are UTF-8, or Excel breaks umlauts; and exercises are called "ex 7.10", or 
 
 import csv
 import io
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tools.lab import write_whole
 
 BORROWED, UNKNOWN = "borrowed", "not recognised"
 ENCODING = "utf-8-sig"
@@ -140,16 +141,5 @@ def keep(path: Path, text: str) -> Path | None:
         while (moved := path.with_suffix(f".{number}{path.suffix}")).exists():
             number += 1
         path.replace(moved)
-    write_whole(path, text, ENCODING)
+    write_whole(path, text.encode(ENCODING))
     return moved
-
-
-def write_whole(path: Path, text: str, encoding: str = "utf-8") -> None:
-    """Write a file so that it is there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_text(text, encoding)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)

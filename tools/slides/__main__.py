@@ -5,6 +5,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
+from tools.lab import write_whole
 from tools.stubs import LessonError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,13 +35,12 @@ def title(root: Path, name: str) -> str:
 
 def write(root: Path, name: str) -> Path:
     """Write the deck of one lesson and say where it is."""
-    from tools.grading.tables import write_whole
     from tools.slides.cells import read
     from tools.slides.page import page
 
     target = root / "slides" / f"{name}.html"
     text = page(title(root, name), read(root, name))
-    write_whole(target, text)
+    write_whole(target, text.encode())
     return target
 
 

@@ -7,6 +7,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+# A mistake of two filters: name, what was done, where to look.
+ZERO_TIMES_INFINITY = (
+    "zero times infinity",
+    "Tokens that should stay became NaN: minus infinity was multiplied by 0.",
+    "What is 0 times minus infinity? Look for a mask that is multiplied.",
+)
 BLOCKED = -1e4  # no score of a case is as low: this or lower was meant to block
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 END = 0  # the toy tokenizer's end of text

@@ -8,7 +8,11 @@ from torch import Tensor
 
 from helpers import sampling
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.checks.generation.shared import filtered, normal
+from helpers.checks.generation.shared import (
+    ZERO_TIMES_INFINITY,
+    filtered,
+    normal,
+)
 
 NEVER = float("-inf")
 
@@ -279,9 +283,7 @@ def _tail(logits: Tensor, p: float) -> Tensor:
 
 
 @mistake(
-    "zero times infinity",
-    "Tokens that should stay became NaN: minus infinity was multiplied by 0.",
-    "What is 0 times minus infinity? Look for a mask that is multiplied.",
+    *ZERO_TIMES_INFINITY,
     lambda logits, p: logits + (_keep(logits, p) == NEVER) * NEVER,
 )
 def _product(logits: Tensor, p: float) -> Tensor:

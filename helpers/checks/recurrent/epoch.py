@@ -293,7 +293,7 @@ MISTAKES = (
     ),
     _wrong(
         "gradients never cleared",
-        "Each step also takes the gradients of all steps before it.",
+        "Each step also takes the gradients of steps before it.",
         "What does `backward` do with a gradient that is already there?",
         {"update": _never_cleared},
         _cleared_once,

@@ -8,7 +8,13 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.checks.recurrent.shared import DOUBLE, normal
+from helpers.checks.recurrent.shared import (
+    BATCH_CUT,
+    BIAS_TWICE,
+    DOUBLE,
+    NO_SIGMOID,
+    normal,
+)
 
 NAMES = ("x", "h", "c", "W_x", "W_h", "b")
 Pair = tuple[Tensor, Tensor]
@@ -52,25 +58,15 @@ def _step(
     cell: Callable = lambda c, i, f, g, o: f.sigmoid() * c + i.sigmoid() * g.tanh(),
     state: Callable = lambda new, o, c: o.sigmoid() * new.tanh(),
     result: Callable = lambda h, c, o: (h, c),
+    cut: Callable = lambda total, size: total.chunk(4, -1),
 ) -> Callable:
     """A step with one part exchanged."""
 
     def step(x, h, c, W_x, W_h, b) -> Any:
-        blocks = total(x, h, c, W_x, W_h, b).chunk(4, -1)
-        parts = dict(zip(order, blocks, strict=True))
+        one, two, three, four = cut(total(x, h, c, W_x, W_h, b), h.shape[-1])
+        parts = dict(zip(order, (one, two, three, four), strict=True))
         new = cell(c, *(parts[name] for name in "ifgo"))
         return result(state(new, parts["o"], c), new, parts["o"])
-
-    return step
-
-
-def _cut_batch(cut: Callable) -> Callable:
-    """Cut along axis 0, as `chunk` and `split` do if they are not told better."""
-
-    def step(x, h, c, W_x, W_h, b) -> Pair:
-        i, f, g, o = cut(x @ W_x.T + h @ W_h.T + b, h.shape[-1])
-        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-        return o.sigmoid() * c.tanh(), c
 
     return step
 
@@ -92,23 +88,18 @@ MISTAKES = (
         "The four blocks of N rows were taken in another order than i, f, g, o.",
         "Compare the names on the left of your split with the order in the task.",
         *(
-            _step(order="".join(order))
-            for order in permutations("ifgo")
-            if "".join(order) not in ("ifgo", "figo")
+            _step(order=order)
+            for order in map("".join, permutations("ifgo"))
+            if order not in ("ifgo", "figo")  # the right one, and one with a name
         ),
     ),
     _wrong(
-        "the batch cut into blocks",
-        "The sum was cut along the batch: `chunk` and `split` take axis 0 unless told "
-        "otherwise.",
-        "Print the shape of your sum. Along which axis do the blocks lie?",
-        _cut_batch(lambda total, size: total.chunk(4)),
-        _cut_batch(lambda total, size: total.split(size)),
+        *BATCH_CUT,
+        _step(cut=lambda total, size: total.chunk(4)),
+        _step(cut=lambda total, size: total.split(size)),
     ),
     _wrong(
-        "no sigmoid on the gates",
-        "The gates went through a tanh, or through nothing: they can be negative.",
-        "A gate says how much, from 0 to 1. Which function does that?",
+        *NO_SIGMOID,
         _step(
             cell=lambda c, i, f, g, o: f * c + i * g.tanh(),
             state=lambda new, o, c: o * new.tanh(),
@@ -234,9 +225,7 @@ MISTAKES = (
         _step(total=lambda x, h, c, W_x, W_h, b: x @ W_x.T + h @ W_h.T),
     ),
     _wrong(
-        "the bias added twice",
-        "The bias was added twice, once beside each matrix.",
-        "Count the terms of the sum in the formula, and those of your line.",
+        *BIAS_TWICE,
         _step(total=lambda x, h, c, W_x, W_h, b: x @ W_x.T + b + h @ W_h.T + b),
     ),
     _wrong(

@@ -59,24 +59,24 @@ def sample(
     top_k: int | None = None,
     *,
     mode: Callable = nn.Module.eval,
-    begin: Callable = lambda ids: ids,
+    begin: Callable = lambda model, ids: (ids, None),
     pick: Callable = lambda logits: logits[:, -1],
     draw: Callable = lambda chances: torch.multinomial(chances, 1),
     shape: Callable = characters.chances,
     feed: Callable = lambda whole, new: new,
-    remember: Callable = lambda state: state,
+    remember: Callable = lambda new, old: new,
     result: Callable = lambda whole, start: whole,
     more: int = 0,
 ) -> Tensor:
     """The course's own answer to 7.7b, in steps that a mistake can exchange."""
     mode(model)
-    whole, read, state = ids, begin(ids), None
     with torch.no_grad():
+        whole, (read, state) = ids, begin(model, ids)
         for _ in range(length + more):
-            logits, state = model(read, state)
+            logits, after = model(read, state)
             new = draw(shape(pick(logits), temperature, top_k))
             whole = torch.cat([whole, new], 1)
-            read, state = feed(whole, new), remember(state)
+            read, state = feed(whole, new), remember(after, state)
     return result(whole, ids.shape[1])
 
 
@@ -156,37 +156,6 @@ def _no_k(logits: Tensor, temperature: float, top_k: int | None) -> Tensor:
     return characters.chances(logits, temperature)
 
 
-def _first_state_kept(
-    model: nn.Module,
-    ids: Tensor,
-    length: int,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-) -> Tensor:
-    logits, state = model.eval()(ids, None)
-    for _ in range(length):
-        chances = characters.chances(logits[:, -1], temperature, top_k)
-        new = torch.multinomial(chances, 1)
-        ids = torch.cat([ids, new], 1)
-        logits, _ = model(new, state)
-    return ids
-
-
-def _last_one_again(
-    model: nn.Module,
-    ids: Tensor,
-    length: int,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-) -> Tensor:
-    _, state = model.eval()(ids, None)
-    for _ in range(length):
-        logits, state = model(ids[:, -1:], state)
-        chances = characters.chances(logits[:, -1], temperature, top_k)
-        ids = torch.cat([ids, torch.multinomial(chances, 1)], 1)
-    return ids
-
-
 MISTAKES = (
     _wrong(
         "argmax",
@@ -205,20 +174,20 @@ MISTAKES = (
         "state forgotten",
         "Each step read one character with an empty memory.",
         "What does the model return beside the logits, and who gets it next?",
-        {"remember": lambda state: None},
+        {"remember": lambda new, old: None},
     ),
-    Misconception(
+    _wrong(
         "state never renewed",
         "Each new character was read with the state of the beginning: the new ones "
         "before it are forgotten.",
         "Each call of the model returns a state. Which one does the next call get?",
-        (_first_state_kept,),
+        {"remember": lambda new, old: new if old is None else old},
     ),
-    Misconception(
+    _wrong(
         "last character read again",
         "The beginning was read, and then its last character once more.",
         "What came back when the beginning was read, and what can be drawn from it?",
-        (_last_one_again,),
+        {"begin": lambda model, ids: (ids[:, -1:], model(ids, None)[1])},
     ),
     _wrong(
         "read twice",
@@ -232,13 +201,13 @@ MISTAKES = (
         "The whole text was read again for each new character, and the state never "
         "went along: the longer the text, the slower.",
         "What does the model return beside the logits, and who gets it next?",
-        {"feed": lambda whole, new: whole, "remember": lambda state: None},
+        {"feed": lambda whole, new: whole, "remember": lambda new, old: None},
     ),
     _wrong(
         "beginning not read",
         "Only the last character of the beginning was read.",
         "What does the first call of the model get?",
-        {"begin": lambda ids: ids[:, -1:]},
+        {"begin": lambda model, ids: (ids[:, -1:], None)},
     ),
     _wrong(
         "the beginning's first prediction",

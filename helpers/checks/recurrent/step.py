@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.checks.recurrent.shared import DOUBLE, normal
+from helpers.checks.recurrent.shared import BIAS_TWICE, DOUBLE, normal
 
 NAMES = ("x", "h", "W_x", "W_h", "b")
 
@@ -94,9 +94,7 @@ MISTAKES = (
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + h @ W_h.T),
     ),
     _wrong(
-        "the bias added twice",
-        "The bias was added twice, once beside each matrix.",
-        "Count the terms of the sum in the formula, and those of your line.",
+        *BIAS_TWICE,
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + b + h @ W_h.T + b),
     ),
     _wrong(
