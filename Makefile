@@ -68,13 +68,13 @@ slides: $(CLASSROOM)  ## write a deck per lesson to slides/; LESSON=02 for one
 
 kill-matrix: setup  ## put right and wrong answers to their checks: docs/kill-matrix.md
 	COURSE_SEEDS=20 $(UNIT) tests/test_checks.py -k "another_hand or the_reference_passes"
-	$(PY) -m tools.kill_matrix --jobs 2 --write $(ARGS)
+	$(PY) -m tools.proofs.kill_matrix --jobs 2 --write $(ARGS)
 
 hunt: setup  ## hunt for wrong answers that pass; EXERCISE=2.2 for one exercise
-	$(PY) -m tools.hunt $(EXERCISE)
+	$(PY) -m tools.proofs.hunt $(EXERCISE)
 
 transcripts: setup  ## write anew what every check says, to be read
-	$(PY) -m tools.transcripts
+	$(PY) -m tools.proofs.transcripts
 
 bench: setup  ## measure the course beside its peers; QUICK=1 for a first look
 	$(PY) -m tools.bench $(if $(QUICK),--quick) $(ARGS)
@@ -90,10 +90,10 @@ finetune: setup  ## fine-tune the encoder on the reviews (lesson 09), into build
 	$(PY) -m tools.finetune $(ARGS)
 
 release: setup  ## lay out an nbgrader course in build/nbgrader; LESSON=02 for one
-	$(PY) -m tools.release $(LESSON) $(ARGS)
+	$(PY) -m tools.grading.release $(LESSON) $(ARGS)
 
 grade: setup  ## grade notebooks: SUBMISSIONS=folder; LESSON=02 for one lesson
-	@$(PY) -m tools.grade --submissions "$(SUBMISSIONS)" \
+	@$(PY) -m tools.grading --submissions "$(SUBMISSIONS)" \
 	  $(foreach lesson,$(LESSON),--lesson $(lesson)) $(ARGS)
 
 clean:  ## remove .venv and caches; never touches work/

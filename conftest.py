@@ -12,7 +12,7 @@ from queue import Empty
 
 import pytest
 
-from tools.execute import OverFiles, quiet_environment
+from tools.build.execute import OverFiles, quiet_environment
 
 ROOT = Path(__file__).resolve().parent
 

@@ -1,7 +1,7 @@
 """Shared code of the course "Transformers, step by step".
 
 Notebooks import from here; nothing in here knows about lessons, tools or grading.
-PyTorch is imported by what needs it: `helpers.doctor` has to run without.
+PyTorch is imported by what needs it: `helpers.student.doctor` has to run without.
 """
 
 from __future__ import annotations

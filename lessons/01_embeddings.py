@@ -28,12 +28,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers import show, word_vectors
+from helpers import show
 from helpers.checks import check
 from helpers.figures import embeddings as draw
-from helpers.figures import show as show_figure
+from helpers.figures import show_figure
 from helpers.models import positions
 from helpers.pretrained import load_encoder, load_tokenizer
+from helpers.text import word_vectors
 
 _ = torch.manual_seed(42)
 

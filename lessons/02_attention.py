@@ -31,11 +31,10 @@ from torch import Tensor, nn
 
 from helpers import show
 from helpers.checks import check
+from helpers.experiments.one_head import one_head
 from helpers.figures import attention as draw
-from helpers.figures import canvas, heat_map
-from helpers.figures import show as show_figure
+from helpers.figures import canvas, heat_map, show_figure
 from helpers.models.attention import attention
-from helpers.one_head import one_head
 
 _ = torch.manual_seed(2)
 

@@ -33,7 +33,7 @@ from helpers import pretrained, show
 from helpers.checks import check
 from helpers.figures import bertviz_view as bertviz
 from helpers.figures import multi_head as draw
-from helpers.figures import show as show_figure
+from helpers.figures import show_figure
 from helpers.models import multi_head as course
 from helpers.models.attention import attention
 

@@ -29,18 +29,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers import deep_stack, show
+from helpers import show
 from helpers.checks import check
 from helpers.corpora.sentences import load_queries, load_sentences
+from helpers.experiments import deep_stack
 from helpers.figures import encoder as draw
-from helpers.figures import show as show_figure
+from helpers.figures import show_figure
 from helpers.models import encoder as reference
 from helpers.models import layers as parts
 from helpers.models.multi_head import MultiHeadAttention
 from helpers.models.positions import PositionalEncoding, positional_encoding
-from helpers.own_parts import OwnParts
 from helpers.pretrained import load_encoder, load_tokenizer
-from helpers.sentence_search import mean_of_tokens, nearest, sentence_vectors
+from helpers.student.own_parts import OwnParts
+from helpers.text.sentence_search import mean_of_tokens, nearest, sentence_vectors
 
 _ = torch.manual_seed(4)
 

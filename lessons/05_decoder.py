@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from helpers import pretrained, show
 from helpers.checks import check
-from helpers.figures import show as show_figure
+from helpers.figures import show_figure
 from helpers.figures import transformer as draw
 from helpers.models import transformer as course
 from helpers.models.attention import attention
@@ -655,7 +655,7 @@ print(to_words(written))
 # threshold is asserted. Beside it, what the cross-attention looked at.
 
 # %%
-from helpers import decoding
+from helpers.generation import decoding
 
 source, target = random_pairs(200)
 real = course.padding_mask(source)

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from helpers import device, show, training
 from helpers.checks import check
 from helpers.figures import masks as draw
-from helpers.figures import show as show_figure
+from helpers.figures import show_figure
 from helpers.models import masks
 from helpers.models.attention import attention
 from helpers.models.transformer import Transformer, TransformerConfig, cross_weights
@@ -760,7 +760,14 @@ show_figure(
 # is held out: the model never sees them in any form.
 
 # %% tags=["translation"]
-from helpers.translation import exact_match, misses, number_task
+from helpers.experiments.translation import (
+    exact_match,
+    misses,
+    number_task,
+    pair_batches,
+    translation_loss,
+)
+from helpers.figures.training import loss_curve
 
 task = number_task()
 print(len(task.train), "pairs to learn from,", len(task.held_out), "held out")
@@ -789,7 +796,7 @@ print(f"{sum(p.numel() for p in translator.parameters()):,} parameters")
 # %% tags=["translation"]
 def smooth_loss(model, batch):
     """What `train_step` minimises."""
-    return training.translation_loss(model, batch, smoothing=0.1)
+    return translation_loss(model, batch, smoothing=0.1)
 
 
 def rate(step: int) -> float:
@@ -798,7 +805,7 @@ def rate(step: int) -> float:
     return cool_down * training.noam_schedule(step, d_model=64, warmup=200)
 
 
-batches = training.pair_batches(task.ids(task.train), 64, seed, where)
+batches = pair_batches(task.ids(task.train), 64, seed, where)
 optimizer = torch.optim.Adam(translator.parameters(), betas=(0.9, 0.98), eps=1e-9)
 
 # %% [markdown]
@@ -821,7 +828,7 @@ print(f"{len(history.loss)} steps, {history.seconds:.0f} seconds")
 
 # %%
 show_figure(
-    training.loss_curve(history, floor=floor.item(), title="English to German"),
+    loss_curve(history, floor=floor.item(), title="English to German"),
     "The training loss falls from above 4 to just above its floor of 0.754 within some "
     "100 steps and stays there. Below, the learning rate: up, slowly down, then to 0.",
 )
@@ -834,7 +841,7 @@ show_figure(
 
 # %% tags=["translation"]
 from helpers.corpora.numbers import END, START
-from helpers.decoding import greedy_decode
+from helpers.generation.decoding import greedy_decode
 
 held_out = task.sources(task.held_out).to(where)  # (B=1000, S)
 real = masks.padding_mask(held_out)
@@ -932,7 +939,7 @@ print("whole text:      ", {name: round(p, 4) for name, p in whole.items()})
 # count, for the finished model and for the half-trained one, on 300 held-out numbers:
 
 # %%
-from helpers.beam import beam_search, log_probability
+from helpers.generation.beam import beam_search, log_probability
 
 some, some_pairs = held_out[::3][:300], task.held_out[::3][:300]
 some_real = masks.padding_mask(some)

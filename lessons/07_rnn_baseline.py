@@ -31,13 +31,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers import characters, device, show
+from helpers import device, show
 from helpers.checks import check
 from helpers.corpora.sonnets import load_text, split_text
+from helpers.experiments import character_models
 from helpers.figures import recurrent as draw
-from helpers.figures import show as show_figure
+from helpers.figures import show_figure
 from helpers.models import recurrent
-from helpers.own_parts import OwnParts
+from helpers.student.own_parts import OwnParts
+from helpers.text import characters
 
 _ = torch.manual_seed(7)
 
@@ -1130,7 +1132,7 @@ models, histories = {}, {}
 for cell in ("rnn", "lstm", "gru"):
     torch.manual_seed(seed)
     models[cell] = recurrent.CharacterModel(len(alphabet), 128, cell, 0.2).to(where)
-    histories[cell] = characters.train(
+    histories[cell] = character_models.train_on_characters(
         models[cell], train_ids, 1000, name=cell, **options
     )
 
@@ -1170,7 +1172,7 @@ show_figure(
 # %%
 for cell, model in models.items():
     draws = torch.Generator().manual_seed(3)
-    written = characters.sample(
+    written = character_models.sample(
         model, alphabet, "The river ", 160, temperature=0.7, generator=draws
     )
     print(f"--- {cell}\n{written}\n")
@@ -1198,7 +1200,7 @@ def words_of(text: str) -> list[str]:
 real_words = {}
 for cell, model in models.items():
     draws = torch.Generator().manual_seed(4)
-    written = characters.sample(
+    written = character_models.sample(
         model, alphabet, "\n", 3000, temperature=0.7, generator=draws
     )
     real_words[cell] = known_words(written)

@@ -25,15 +25,16 @@
 import torch
 from torch import Tensor, nn
 
-from helpers import device, seq2seq, show
+from helpers import device, show
 from helpers.checks import check
 from helpers.corpora.numbers import number_pairs
-from helpers.figures import seq2seq as draw
-from helpers.figures import show as show_figure
+from helpers.experiments import translators as seq2seq
+from helpers.experiments.translation import exact_match, misses
+from helpers.figures import show_figure
+from helpers.figures import translation as draw
 from helpers.models.masks import padding_mask, target_mask
 from helpers.models.transformer import cross_weights
-from helpers.own_parts import OwnParts
-from helpers.translation import exact_match, misses
+from helpers.student.own_parts import OwnParts
 
 _ = torch.manual_seed(8)
 

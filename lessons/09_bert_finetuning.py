@@ -28,11 +28,13 @@ import random
 import torch
 from torch import Tensor, nn
 
-from helpers import baselines, fine_tuning, pretrained, reviews, show, training
-from helpers import masked_language as mlm
+from helpers import pretrained, show, training
 from helpers.checks import check
 from helpers.figures import bert as draw
-from helpers.figures import show as show_figure
+from helpers.figures import show_figure
+from helpers.figures.training import loss_curve
+from helpers.reading import baselines, fine_tuning, reviews
+from helpers.text import masked_language as mlm
 
 _ = torch.manual_seed(9)
 bundled = pretrained.source() == "bundled"
@@ -460,7 +462,7 @@ check("9.4", MaskedLanguageHead)
 # %%
 from helpers.models.bert import MaskedLanguageModel
 from helpers.models.encoder import bert_encoder
-from helpers.own_parts import OwnParts
+from helpers.student.own_parts import OwnParts
 
 mine = OwnParts()
 mine.take("9.2", mask_tokens)
@@ -742,8 +744,8 @@ check("9.5b", first_and_mean)
 # %% [markdown]
 # Which one is better is a question about how the checkpoint was trained. Ours compared
 # **means** of tokens (lesson 04's search). In our trials on fold 4, one seed each, the
-# mean got 64 % and the first token 54 %. So `helpers.mean_classifier` reads the mean;
-# it is the library's class with another `forward`.
+# mean got 64 % and the first token 54 %. So `helpers.reading.mean_classifier` reads the
+# mean; it is the library's class with another `forward`.
 
 # %% [markdown] slide="slide"
 # ## From a data set to batches
@@ -980,7 +982,7 @@ print(f"{len(history.loss)} steps, {history.seconds:.0f} seconds")
 
 # %%
 show_figure(
-    training.loss_curve(history, title="fine-tuning, three passes"),
+    loss_curve(history, title="fine-tuning, three passes"),
     "The training loss falls from 1.6 to well under 1 in three passes. Below, the "
     "learning rate: up for a tenth of the steps, then down in a straight line.",
 )
@@ -1076,7 +1078,7 @@ for place in worst.tolist():
 # the upper two layers alone, on 300 reviews or fewer.
 
 # %%
-from helpers import small_trials
+from helpers.reading import small_trials
 
 course_bert = bert_encoder(encoder.state_dict(), encoder.config.num_attention_heads)
 lower = small_trials.below(course_bert, train_rows[:300])
@@ -1165,7 +1167,7 @@ print(f"standard error of each: {100 * error:.1f} points")
 # training split (hold out a fifth of it), and look at the test split once.
 
 # %%
-from helpers.leaderboard import Leaderboard
+from helpers.student.leaderboard import Leaderboard
 
 board = Leaderboard("09_leaderboard.json")
 board.enter("keyword rule", keyword_accuracy)

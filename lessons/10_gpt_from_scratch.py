@@ -34,12 +34,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers import byte_pairs, contest, pretrained, recall, show, training
-from helpers import characters as chars
+from helpers import pretrained, show, training
 from helpers.checks import check
 from helpers.corpora.sonnets import load_text, split_text
+from helpers.experiments import character_contest as contest
+from helpers.experiments import character_models as chars
+from helpers.experiments import recall
 from helpers.figures import gpt as draw
-from helpers.figures import show as show_figure
+from helpers.figures import show_figure
 from helpers.models import gpt as course
 from helpers.models.attention import attention
 from helpers.models.layers import FeedForward
@@ -47,7 +49,9 @@ from helpers.models.masks import look_ahead_mask
 from helpers.models.multi_head import MultiHeadAttention, merge_heads, split_heads
 from helpers.models.recurrent import CharacterModel
 from helpers.models.transformer import DecoderLayer
-from helpers.own_parts import OwnParts
+from helpers.student.own_parts import OwnParts
+from helpers.text import byte_pairs
+from helpers.text.characters import Characters
 
 _ = torch.manual_seed(10)
 
@@ -83,7 +87,7 @@ print(f"... {len(train_text) - 1:,} questions, and nobody had to label one")
 # the mean of $-\log_2 p$ of the right answer. Less is better.
 
 # %% tags=["nbval-check-output"]
-characters = chars.Characters.of(load_text())
+characters = Characters.of(load_text())
 ids, held_out = characters.encode(train_text), characters.encode(held_out_text)
 counts = torch.ones(len(characters), len(characters))  # 1, so that none is impossible
 counts.index_put_((ids[:-1], ids[1:]), torch.tensor(1.0), accumulate=True)
@@ -834,13 +838,17 @@ assert abs(numbers[0] / numbers[1] - 1) < 0.02
 # %% tags=["contest"]
 some = held_out[:4000]  # measured while they learn
 options = {"held_out": some, "every": 50}
-contestants = {"GPT": contest.train(gpt, ids, 250, rate=4e-3, seed=seed, **options)}
+contestants = {"GPT": contest.train_gpt(gpt, ids, 250, rate=4e-3, seed=seed, **options)}
 
 # %% tags=["contest"]
-contestants["LSTM, as many steps"] = chars.train(lstm, ids, 250, rate=4e-3, **options)
+contestants["LSTM, as many steps"] = chars.train_on_characters(
+    lstm, ids, 250, rate=4e-3, **options
+)
 
 # %% tags=["contest"]
-contestants["LSTM, more steps"] = chars.train(longer, ids, 430, rate=4e-3, **options)
+contestants["LSTM, more steps"] = chars.train_on_characters(
+    longer, ids, 430, rate=4e-3, **options
+)
 for name, history in contestants.items():
     print(f"{name}: {len(history.loss)} steps, {history.seconds:.0f} s of training")
 
@@ -928,10 +936,10 @@ assert numbers[1] > 3 * numbers[0]
 # optimizer for matrices that the bundled GPT-2 was trained with too: see its card.)
 
 # %% tags=["recall"]
-curves = {"GPT, two layers": recall.train(looker, task, 400, seed)}
+curves = {"GPT, two layers": recall.train_to_recall(looker, task, 400, seed)}
 
 # %% tags=["recall"]
-curves["LSTM"] = recall.train(carrier, task, 400, seed)
+curves["LSTM"] = recall.train_to_recall(carrier, task, 400, seed)
 right = {name: shares[-1] for name, (_, shares) in curves.items()}
 for name, (seconds, _) in curves.items():
     print(f"{name}: {right[name]:.1%} right on new texts, {seconds[-1]:.0f} s")

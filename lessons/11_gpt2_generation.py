@@ -29,14 +29,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from helpers import pretrained, sampling, show
-from helpers.beam import continue_text
+from helpers import pretrained, show
 from helpers.checks import check
 from helpers.figures import generation as draw
-from helpers.figures import show as show_figure
-from helpers.own_parts import OwnParts
-from helpers.prompts import PROMPTS
-from helpers.rewards import StarReader
+from helpers.figures import show_figure
+from helpers.generation import sampling
+from helpers.generation.beam import continue_text
+from helpers.generation.prompts import PROMPTS
+from helpers.generation.rewards import StarReader
+from helpers.student.own_parts import OwnParts
 
 _ = torch.manual_seed(11)
 
@@ -750,8 +751,8 @@ print(f"with an end: the same on {same} of {len(begun)} prompts")
 
 # %% [markdown] exercise="11.7"
 # Write `generate_text`, from prompt to text. Use your own filters or those of
-# `helpers.sampling`. Draw with `torch.multinomial` and the generator that is given, so
-# that the same seed writes the same text. Stop at the end token.
+# `helpers.generation.sampling`. Draw with `torch.multinomial` and the generator that is
+# given, so that the same seed writes the same text. Stop at the end token.
 
 
 # %% exercise="11.7"

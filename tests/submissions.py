@@ -92,7 +92,7 @@ def mistaken(exercise: Exercise, known: Misconception) -> str:
 
 def _home(exercise: Exercise) -> ModuleType:
     """The module that an exercise was made in."""
-    package = f"helpers.checks.{engine.LESSONS[exercise.lesson]}"
+    package = f"helpers.exercises.{engine.LESSONS[exercise.lesson]}"
     files = [
         sys.modules[name] for name in sys.modules if name.startswith(package + ".")
     ]

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from tools import budgets
 from tools.bench import __main__ as bench
 from tools.bench import course
 from tools.bench.page import page
 from tools.bench.timing import Race, race, seconds
-from tools.stubs import LessonError
+from tools.build import budgets
+from tools.build.stubs import LessonError
 
 FOUND = {
     "machine": {

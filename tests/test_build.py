@@ -15,10 +15,11 @@ import pytest
 
 from helpers.checks import report
 from helpers.checks.exercise import Answer, Exercise
-from tools import build, notebooks, stubs
-from tools.execute import execute
-from tools.lesson_cells import run_cell
-from tools.notebooks import lesson_paths, read, solution, student
+from tools.build import __main__ as build
+from tools.build import notebooks, stubs
+from tools.build.execute import execute
+from tools.build.lesson_cells import run_cell
+from tools.build.notebooks import lesson_paths, read, solution, student
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -219,8 +220,8 @@ check("0.1", row_means)
 DIGEST = """
 import hashlib, sys
 from pathlib import Path
-from tools.build import text_of
-from tools.notebooks import read, solution, student
+from tools.build.__main__ import text_of
+from tools.build.notebooks import read, solution, student
 lesson = read(Path(sys.argv[1]))
 text = text_of(student(lesson)) + text_of(solution(lesson))
 print(hashlib.sha256(text.encode()).hexdigest())
@@ -637,7 +638,7 @@ UNBUILDABLE = {
     ),
     "no such exercise": (
         ('# %% exercise="7.1"', '# %% exercise="7.9"'),
-        "exercise 7.9: helpers/checks does not have it.",
+        "exercise 7.9: helpers/exercises does not have it.",
     ),
     "an id without quotes": (
         ('# %% exercise="7.1"', "# %% exercise=7.1"),
@@ -669,7 +670,7 @@ UNBUILDABLE = {
     ),
     "a check of something else": (
         ('print("same")', 'check("6.1", double)'),
-        "exercise 6.1: helpers/checks does not have it.",
+        "exercise 6.1: helpers/exercises does not have it.",
     ),
     "an unknown header": (
         ("# %% locked=true", "# %% lokced=true"),

@@ -5,9 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from helpers import byte_pairs, pretrained
-from helpers.byte_pairs import count_words, encode, learn, merge, most_frequent_pair
+from helpers import pretrained
 from helpers.corpora.sonnets import load_text
+from helpers.text import byte_pairs
+from helpers.text.byte_pairs import (
+    count_words,
+    encode,
+    learn,
+    merge,
+    most_frequent_pair,
+)
 
 pytestmark = pytest.mark.lesson("10")
 SENNRICH = {tuple("low"): 5, tuple("lower"): 2, tuple("newest"): 6, tuple("widest"): 3}

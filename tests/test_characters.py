@@ -9,17 +9,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.characters import (
-    Characters,
-    batches,
+from helpers.corpora.sonnets import load_text, split_text
+from helpers.experiments.character_models import (
     bits_per_character,
     chances,
-    falling,
+    half_cosine,
     sample,
-    train,
+    train_on_characters,
 )
-from helpers.corpora.sonnets import load_text, split_text
 from helpers.models.recurrent import CharacterModel
+from helpers.text.characters import Characters, batches
 from tools.measure_characters import cells
 
 TEXT = "a cat sat on a mat and that was that, said the cat. " * 12
@@ -93,7 +92,7 @@ def test_rows_go_on_from_batch_to_batch():
 def test_training_learns_and_measures(cell):
     torch.manual_seed(0)
     model = CharacterModel(len(VOCABULARY), 24, cell, dropout=0.1)
-    history = train(model, IDS, 60, batch_size=4, length=16, rate=0.02,
+    history = train_on_characters(model, IDS, 60, batch_size=4, length=16, rate=0.02,
                     held_out=IDS[:99], every=25)  # fmt: skip
     assert len(history.loss) == len(history.norm) == len(history.rate) == 60
     assert history.steps == [0, 25, 50, 60]
@@ -107,7 +106,7 @@ def test_the_same_seed_trains_the_same_and_measuring_changes_nothing():
     def losses(**more):
         torch.manual_seed(5)
         model = CharacterModel(len(VOCABULARY), 8)
-        return train(model, IDS, 7, batch_size=4, length=16, **more).loss
+        return train_on_characters(model, IDS, 7, batch_size=4, length=16, **more).loss
 
     assert losses() == losses(held_out=IDS[:60], every=2)
 
@@ -115,7 +114,7 @@ def test_the_same_seed_trains_the_same_and_measuring_changes_nothing():
 def test_the_state_is_carried_cut_off_and_new_in_each_pass():
     model = Table(torch.randn(len(VOCABULARY), len(VOCABULARY)))
     per_pass = len(batches(IDS, 4, 16))
-    train(model, IDS, per_pass + 2, batch_size=4, length=16)
+    train_on_characters(model, IDS, per_pass + 2, batch_size=4, length=16)
     for step, state in enumerate(model.states):
         if step % per_pass == 0:
             assert state is None
@@ -125,7 +124,7 @@ def test_the_state_is_carried_cut_off_and_new_in_each_pass():
 
 def test_training_switches_the_dropout_on():
     model = CharacterModel(len(VOCABULARY), 4, dropout=0.5).eval()
-    train(model, IDS, 1, batch_size=4, length=16)
+    train_on_characters(model, IDS, 1, batch_size=4, length=16)
     assert model.training
 
 
@@ -133,7 +132,9 @@ def test_a_step_is_adam_with_a_clipped_gradient():
     torch.manual_seed(1)
     start = torch.randn(len(VOCABULARY), len(VOCABULARY))
     model, twin = Table(start.clone()), Table(start.clone())
-    history = train(model, IDS, 3, batch_size=4, length=16, rate=0.1, clip=0.05)
+    history = train_on_characters(
+        model, IDS, 3, batch_size=4, length=16, rate=0.1, clip=0.05
+    )
     optimizer = torch.optim.Adam(twin.parameters())
     for step, (x, y) in zip(range(3), batches(IDS, 4, 16), strict=False):
         optimizer.param_groups[0]["lr"] = 0.1 * (1 + math.cos(math.pi * step / 3)) / 2
@@ -148,14 +149,16 @@ def test_a_step_is_adam_with_a_clipped_gradient():
 
 
 def test_the_rate_falls_to_nothing():
-    rates = [falling(2.0, step, 10) for step in range(11)]
+    rates = [half_cosine(2.0, step, 10) for step in range(11)]
     assert rates == sorted(rates, reverse=True)
     assert rates[0] == 2.0 and rates[5] == pytest.approx(1.0) and rates[10] < 1e-9
 
 
 def test_training_is_silent(capfd, monkeypatch):
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    train(CharacterModel(len(VOCABULARY), 4), IDS, 2, batch_size=4, length=16)
+    train_on_characters(
+        CharacterModel(len(VOCABULARY), 4), IDS, 2, batch_size=4, length=16
+    )
     assert sys.stdout.getvalue() == "" and capfd.readouterr().err == ""
 
 
@@ -237,7 +240,7 @@ def test_a_sample_follows_the_model_and_its_state():
     """A model that was told the text by heart writes it on."""
     torch.manual_seed(0)
     model = CharacterModel(len(VOCABULARY), 48, dropout=0.1)
-    train(model, IDS, 150, batch_size=4, length=16, rate=0.02)
+    train_on_characters(model, IDS, 150, batch_size=4, length=16, rate=0.02)
     written = sample(model, VOCABULARY, TEXT[:30], 40, top_k=1)
     assert written == TEXT[:70]
     assert model.training
@@ -273,7 +276,7 @@ def test_the_measured_cells_differ_from_the_lessons_by_the_seed_alone():
         if one != other
     ]
     assert differs == [("seed, where = 7, device()", "seed, where = 31, device()")]
-    for needed in ("train_text", "CharacterModel(", "characters.train(", "bits ="):
+    for needed in ("train_text", "CharacterModel(", "train_on_characters(", "bits ="):
         assert needed in lesson
     for changed in ('"rnn", "lstm", "gru"', "train_ids, 1000,"):  # by --longer
         assert lesson.count(changed) == 1

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from helpers import contest
-from helpers.characters import bits_per_character
+from helpers.experiments import character_contest as contest
+from helpers.experiments.character_models import bits_per_character
 from helpers.models.gpt import GPT, GPTConfig
 from tools import measure_gpt
 
@@ -59,7 +59,7 @@ def test_windows_are_pieces_of_the_text(ids):
 
 def test_training_learns_and_measures(model):
     ids = torch.arange(9).repeat(20)
-    history = contest.train(
+    history = contest.train_gpt(
         model, ids, 45, batch_size=8, rate=0.02, held_out=ids[:30], every=20
     )
     assert history.steps == [0, 20, 40, 45] and len(history.loss) == 45
@@ -72,7 +72,9 @@ def test_the_tool_finds_the_lessons_cells_and_puts_its_seed_in(part):
     sources = measure_gpt.cells(part, 77)
     assert sum("seed = 77\n" in source for source in sources) == 1
     assert not any("seed = 10" in source for source in sources)
-    trained = "recall.train(looker" if part == "recall" else "contest.train(gpt"
+    trained = (
+        "recall.train_to_recall(looker" if part == "recall" else "contest.train_gpt(gpt"
+    )
     assert any(trained in source for source in sources)
     assert any("assert" in source for source in sources[3:])
 

@@ -8,7 +8,8 @@ import pytest
 
 from helpers.corpora.sentences import load_queries, load_sentences
 from helpers.corpora.sonnets import SONNETS, load_text, split_text
-from tools import corpora, corpora_search
+from tools.corpora import __main__ as corpora
+from tools.corpora import search as corpora_search
 
 CARD = (SONNETS.parent / "README.md").read_text(encoding="utf-8")
 

@@ -11,7 +11,8 @@ import pytest
 from datasets import are_progress_bars_disabled, enable_progress_bars
 
 from helpers.corpora.reviews import FOLDS, REVIEWS, STARS, load_reviews
-from tools import corpora, corpora_search
+from tools.corpora import __main__ as corpora
+from tools.corpora import search as corpora_search
 
 CARD = (REVIEWS.parent / "README.md").read_text(encoding="utf-8")
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers import doctor, pretrained
+from helpers import pretrained
+from helpers.student import doctor
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -195,7 +196,7 @@ def test_it_runs_without_torch_and_numpy():
         "        raise metadata.PackageNotFoundError(name)\n"
         "    return real(name)\n"
         "metadata.version = version\n"
-        "runpy.run_module('helpers.doctor', run_name='__main__')\n"
+        "runpy.run_module('helpers.student.doctor', run_name='__main__')\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True

@@ -17,8 +17,6 @@ from torch import nn
 import helpers.checks.engine as engine
 from helpers.checks import CheckFailed, NotAttempted, Report, borrow, check, judge
 from helpers.checks import report as told
-from helpers.checks.attention.module import SelfAttention
-from helpers.checks.attention.softmax import softmax
 from helpers.checks.exercise import (
     Answer,
     Case,
@@ -29,8 +27,10 @@ from helpers.checks.exercise import (
     value_cases,
 )
 from helpers.checks.observe import agree, difference, distance, run_case, time_limit
+from helpers.exercises.attention.module import SelfAttention
+from helpers.exercises.attention.softmax import softmax
 from helpers.models.positions import positional_encoding
-from tools.lesson_cells import typed
+from tools.build.lesson_cells import typed
 
 # --- the made-up lesson 99 ------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import torch
 
 from helpers.figures import bertviz_view, png
 from helpers.figures import multi_head as draw
-from tools.notebooks import ROOT
+from tools.build.notebooks import ROOT
 
 pytestmark = pytest.mark.lesson("03")
 TOKENS = ["[CLS]", "so", "what", "[SEP]"]

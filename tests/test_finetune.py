@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers import fine_tuning, pretrained, reviews
-from helpers.checks.bert.shared import VOCAB, tiny_config
-from helpers.fine_tuning import Recipe
+from helpers import pretrained
+from helpers.exercises.bert.shared import VOCAB, tiny_config
+from helpers.reading import fine_tuning, reviews
+from helpers.reading.fine_tuning import Recipe
 from tools import finetune, measure_reviews
-from tools.execute import quiet_environment
+from tools.build.execute import quiet_environment
 
 pytestmark = pytest.mark.lesson("09")
 ROOT = Path(__file__).parents[1]
@@ -53,7 +54,7 @@ SMALL = Recipe(epochs=30, batch_size=8, rate=0.01, head_rate=0.02, frozen=0)
 
 
 def small_model(dropout=0.0, **more):
-    from helpers.mean_classifier import MeanClassifier
+    from helpers.reading.mean_classifier import MeanClassifier
 
     torch.manual_seed(1)
     names = ("hidden_dropout_prob", "attention_probs_dropout_prob")

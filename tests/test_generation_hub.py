@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.lesson(11), pytest.mark.slow]
 ROOT = Path(__file__).parents[1]
 CELLS = """
 import sys
-from tools.lesson_cells import lesson, run_cell
+from tools.build.lesson_cells import lesson, run_cell
 namespace = {"__name__": "__main__"}
 count = 0
 for cell in lesson(11).cells:

@@ -17,7 +17,7 @@ import pytest
 
 from helpers.checks import engine
 from tests import submissions as handed
-from tools import grade
+from tools.grading import __main__ as grade
 from tools.grading import find, restore, runner, sandbox, tables
 from tools.grading.restore import SubmissionError
 from tools.grading.tables import Grade
@@ -567,8 +567,8 @@ def a_dozen(outside):
 
 
 def grade_folder(folder, *arguments):
-    """Run `python -m tools.grade` on a folder."""
-    command = [sys.executable, "-m", "tools.grade", "--submissions", str(folder)]
+    """Run `python -m tools.grading` on a folder."""
+    command = [sys.executable, "-m", "tools.grading", "--submissions", str(folder)]
     command += ["--memory", "3", *arguments]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr

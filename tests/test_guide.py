@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from helpers.checks.engine import examine, exercises
-from tools import guide, stubs
-from tools.notebooks import lesson_paths, read
-from tools.stubs import LessonError
+from tools.build import guide, stubs
+from tools.build.notebooks import lesson_paths, read
+from tools.build.stubs import LessonError
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSONS = [read(path) for path in lesson_paths(ROOT)]

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from helpers.checks import exercises
-from tools import hunt
-from tools.mutants import mutants
+from tools.proofs import hunt
+from tools.proofs.mutants import mutants
 
 SOURCE = '''
 def scaled(x, y, *, size=4):

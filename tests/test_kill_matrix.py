@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from helpers.checks import exercises
-from tools import kill_matrix
-from tools.kill_matrix import TABLE, Line, main, merged, page, read
+from tools.proofs import kill_matrix
+from tools.proofs.kill_matrix import TABLE, Line, main, merged, page, read
 
 LINES = [
     Line("2.2", "no scaling", 3, 60, 60, 58, 1),
@@ -25,7 +25,7 @@ def test_the_table_has_every_known_mistake():
     differ = {exercise for (exercise, _), _ in told.items() ^ known.items()}
     assert not differ, (
         f"{TABLE.name} is older than the mistakes of {', '.join(sorted(differ))}; "
-        "for each: python -m tools.kill_matrix --exercise 2.2 --write"
+        "for each: python -m tools.proofs.kill_matrix --exercise 2.2 --write"
     )
 
 

@@ -6,13 +6,14 @@ import pytest
 import torch
 from torch import nn
 
-from helpers import seq2seq
-from helpers.beam import beam_search, log_probability
 from helpers.checks.engine import find
 from helpers.checks.observe import cases_of
 from helpers.corpora.numbers import END, START
-from helpers.decoding import greedy_decode
-from helpers.figures import seq2seq as draw
+from helpers.experiments import translators as seq2seq
+from helpers.experiments.translation import translation_loss
+from helpers.figures import translation as draw
+from helpers.generation.beam import beam_search, log_probability
+from helpers.generation.decoding import greedy_decode
 from helpers.models.masks import padding_mask, target_mask
 from helpers.models.seq2seq import (
     AdditiveAttention,
@@ -22,7 +23,6 @@ from helpers.models.seq2seq import (
     Seq2Seq,
     last_state,
 )
-from helpers.training import translation_loss
 
 pytestmark = pytest.mark.lesson("8")
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.decoding import greedy_decode
+from helpers.generation.decoding import greedy_decode
 from helpers.models.transformer import (
     Decoder,
     DecoderLayer,

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from helpers.checks.engine import borrow, find
-from helpers.own_parts import OwnParts
+from helpers.student.own_parts import OwnParts
 
 pytestmark = pytest.mark.lesson(4)
 

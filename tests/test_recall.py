@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from helpers import recall
+from helpers.experiments import recall
+from helpers.experiments.recall import RecallTask, lookup_score, previous_token_score
 from helpers.models.gpt import GPTConfig
 from helpers.models.recurrent import CharacterModel
-from helpers.recall import RecallTask, lookup_score, previous_token_score
 
 pytestmark = pytest.mark.lesson("10")
 TASK = RecallTask(pairs=5, keys=9, values=4)
@@ -105,10 +105,10 @@ def small_gpt():
 
 
 def test_training_learns_and_measures():
-    seconds, right = recall.train(small_gpt(), SMALL, 43, seed=0, parts=4)
+    seconds, right = recall.train_to_recall(small_gpt(), SMALL, 43, seed=0, parts=4)
     assert len(seconds) == len(right) == 5 and seconds == sorted(seconds)
     assert right[-1] > right[0] + 0.1
-    again = recall.train(small_gpt(), SMALL, 43, seed=0, parts=4)[1]
+    again = recall.train_to_recall(small_gpt(), SMALL, 43, seed=0, parts=4)[1]
     assert again == right
 
 

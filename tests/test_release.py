@@ -7,8 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tools import release
-from tools.grading import course
+from tools.grading import course, release
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "02_attention"
@@ -148,5 +147,5 @@ def test_the_makefile_hands_everything_on():
         text=True,
     ).stdout
     said = " ".join(said.replace("\\\n", " ").split())
-    assert "-m tools.release 02 03" in said
-    assert '-m tools.grade --submissions "my week" --lesson 02 --lesson 03' in said
+    assert "-m tools.grading.release 02 03" in said
+    assert '-m tools.grading --submissions "my week" --lesson 02 --lesson 03' in said

@@ -7,13 +7,15 @@ import pytest
 import torch
 from torch import nn
 
-from helpers import baselines, fine_tuning, masked_language, pretrained, reviews
-from helpers.checks.bert.shared import tiny_config
+from helpers import pretrained
 from helpers.corpora.reviews import FOLDS, STARS
+from helpers.exercises.bert.shared import tiny_config
 from helpers.figures import bert as draw
 from helpers.figures import png
-from helpers.leaderboard import Leaderboard
-from helpers.reviews import ReviewsError, SimilarLengths
+from helpers.reading import baselines, fine_tuning, reviews
+from helpers.reading.reviews import ReviewsError, SimilarLengths
+from helpers.student.leaderboard import Leaderboard
+from helpers.text import masked_language
 
 pytestmark = pytest.mark.lesson("09")
 

@@ -6,10 +6,11 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import pretrained, sampling
-from helpers.beam import continue_text
-from helpers.prompts import PROMPTS
-from helpers.sampling import Settings
+from helpers import pretrained
+from helpers.generation import sampling
+from helpers.generation.beam import continue_text
+from helpers.generation.prompts import PROMPTS
+from helpers.generation.sampling import Settings
 
 pytestmark = pytest.mark.lesson(11)
 NEW = 8
@@ -340,7 +341,7 @@ def test_prompts_are_different_and_within_the_context(gpt2):
 
 
 def test_the_star_reader_is_better_than_chance_and_likes_praise():
-    from helpers.rewards import StarReader
+    from helpers.generation.rewards import StarReader
 
     reader = StarReader()
     assert reader.accuracy() > 0.4  # chance: 0.2

@@ -5,11 +5,11 @@ import torch
 from matplotlib.figure import Figure
 from torch import nn
 
-from helpers import deep_stack
+from helpers.experiments import deep_stack
 from helpers.figures import encoder as draw
 from helpers.figures import png
 from helpers.models.encoder import EncoderLayer, bert_encoder
-from helpers.sentence_search import mean_of_tokens, nearest, sentence_vectors
+from helpers.text.sentence_search import mean_of_tokens, nearest, sentence_vectors
 
 pytestmark = pytest.mark.lesson(4)
 TEXTS = ["No.", "Where did you leave the keys to the shed?", "The cat sleeps.", "Rain"]

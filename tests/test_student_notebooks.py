@@ -14,8 +14,8 @@ import pytest
 from nbclient.exceptions import CellExecutionError
 
 from helpers.checks import exercises
-from tools.execute import client, quiet_environment
-from tools.notebooks import checked_exercise
+from tools.build.execute import client, quiet_environment
+from tools.build.notebooks import checked_exercise
 
 ROOT = Path(__file__).resolve().parent.parent
 BORROW = "from helpers.checks import borrow"

@@ -11,23 +11,22 @@ import torch.nn.functional as F
 from torch import nn
 
 from helpers import training
-from helpers.beam import beam_search, log_probability
 from helpers.corpora.numbers import END, PAD, START
-from helpers.decoding import greedy_decode
-from helpers.figures import png
-from helpers.models.masks import padding_mask
-from helpers.models.transformer import Transformer, TransformerConfig
-from helpers.training import (
-    History,
+from helpers.experiments.translation import (
     collate,
-    loss_curve,
-    noam_schedule,
+    exact_match,
+    misses,
+    number_task,
     pair_batches,
-    smooth,
-    train,
     translation_loss,
 )
-from helpers.translation import exact_match, misses, number_task
+from helpers.figures import png
+from helpers.figures.training import loss_curve, smooth
+from helpers.generation.beam import beam_search, log_probability
+from helpers.generation.decoding import greedy_decode
+from helpers.models.masks import padding_mask
+from helpers.models.transformer import Transformer, TransformerConfig
+from helpers.training import History, noam_schedule, train
 from tools.measure_translation import cells
 
 PAIRS = [([1, n + 3, 2], [1, *[n + 3] * (n % 3), 2]) for n in range(7)]
@@ -225,7 +224,7 @@ def test_a_terminal_gets_a_bar_on_stdout(monkeypatch, capsys):
 def test_a_watched_notebook_keeps_one_line_and_no_litter(tmp_path, monkeypatch):
     import nbformat
 
-    from tools import execute as runner
+    from tools.build import execute as runner
 
     quiet = runner.quiet_environment
 

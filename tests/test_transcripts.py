@@ -5,7 +5,7 @@ import difflib
 import pytest
 
 from helpers.checks.engine import LESSONS
-from tools.transcripts import path, transcript
+from tools.proofs.transcripts import path, transcript
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ def test_a_check_says_what_it_said(number):
         kept.splitlines(), said.splitlines(), lineterm="", n=1
     )
     assert said == kept, "\n".join(
-        ["Read it, then `python -m tools.transcripts`:", *changes]
+        ["Read it, then `python -m tools.proofs.transcripts`:", *changes]
     )
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import pretrained, word_vectors
-from helpers.word_vectors import analogy, nearest, whole_words
+from helpers import pretrained
+from helpers.text import word_vectors
+from helpers.text.word_vectors import analogy, nearest, whole_words
 
 pytestmark = pytest.mark.lesson("01")
 SMALL = ["good", "better", "bad", "worse", "table", "long"]

@@ -15,9 +15,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from helpers import fine_tuning, pretrained, reviews
+from helpers import pretrained
 from helpers.corpora.reviews import FOLDS
-from tools.notebooks import ROOT
+from helpers.reading import fine_tuning, reviews
+from tools.build.notebooks import ROOT
 
 OUTPUT = ROOT / "build" / "reviews"
 # huggingface/accelerate issue 2741: without MPI, `--cpu` ignores the number.

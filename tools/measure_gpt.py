@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 
 import torch
 
-from tools.notebooks import ROOT, read
+from tools.build.notebooks import ROOT, read
 
 LESSON = ROOT / "lessons" / "10_gpt_from_scratch.py"
 ALWAYS = ("characters.encode(train_text)", "split_text(load_text())")

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from helpers import baselines, fine_tuning, reviews
 from helpers.corpora.reviews import FOLDS
 from helpers.pretrained import load_tokenizer
-from tools.notebooks import ROOT
+from helpers.reading import baselines, fine_tuning, reviews
+from tools.build.notebooks import ROOT
 
 KEPT = ROOT / "build" / "reviews.json"  # answers per fold, so that it can be resumed
 CHOSEN_ON = 4

@@ -1,8 +1,8 @@
 """Repeat lesson 08's comparison: `python -m tools.measure_seq2seq --seeds 0 1 2`.
 
-It trains translators by the lesson's own rules (`helpers.seq2seq`) and prints the exact
-match on held-out numbers, in all and against the length of the output. One seed of all
-three takes about two minutes on one core.
+It trains translators by the lesson's own rules (`helpers.experiments.translators`) and
+prints the exact match on held-out numbers, in all and against the length of the output.
+One seed of all three takes about two minutes on one core.
 """
 
 import argparse
@@ -10,7 +10,8 @@ import sys
 
 import torch
 
-from helpers.seq2seq import (
+from helpers.experiments.translation import exact_match
+from helpers.experiments.translators import (
     KINDS,
     long_number_task,
     match_by_length,
@@ -19,7 +20,6 @@ from helpers.seq2seq import (
     teach,
     translate,
 )
-from helpers.translation import exact_match
 
 EDGES = ((1, 4), (5, 7), (8, 10), (11, 99))  # output lengths that are shown together
 

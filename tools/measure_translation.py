@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 
 import torch
 
-from tools.notebooks import ROOT, read
+from tools.build.notebooks import ROOT, read
 
 LESSON = ROOT / "lessons" / "06_masks.py"
 THRESHOLD = 0.97

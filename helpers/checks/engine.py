@@ -30,7 +30,7 @@ LESSONS = {
     5: "decoder",
     6: "masks",
     7: "recurrent",
-    8: "seq2seq",
+    8: "translation",
     9: "bert",
     10: "gpt",
     11: "generation",
@@ -49,7 +49,7 @@ HELPERS = str(Path(__file__).parents[1])
 def exercises() -> Iterator[Exercise]:
     """Yield every exercise of the course, lesson by lesson."""
     for module in LESSONS.values():
-        yield from import_module(f"helpers.checks.{module}").EXERCISES
+        yield from import_module(f"helpers.exercises.{module}").EXERCISES
 
 
 def find(exercise_id: str) -> Exercise:
@@ -67,7 +67,7 @@ def find(exercise_id: str) -> Exercise:
     if module is None:
         known = ", ".join(map(str, LESSONS))
         raise CheckFailed(f"There is no exercise {exercise_id!r}: lessons are {known}.")
-    known = import_module(f"helpers.checks.{module}").EXERCISES
+    known = import_module(f"helpers.exercises.{module}").EXERCISES
     for exercise in known:
         if exercise.id == exercise_id:
             return exercise

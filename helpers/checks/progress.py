@@ -50,19 +50,3 @@ def _write(path: Path, done: dict[str, str]) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def main(folder: Path) -> None:
-    """Print a line for each exercise of the lessons."""
-    from helpers.checks.engine import exercises  # the engine imports this module
-
-    done = read(folder)
-    marks = {"passed": "✓", "borrowed": "○", "wrong": "✗", "raised": "✗"}
-    asked = [exercise for exercise in exercises() if exercise.answers]
-    for exercise in asked:
-        state = done.get(exercise.id, "not attempted")
-        print(f"{marks.get(state, ' ')} {exercise.id:5} {exercise.title:45} {state}")
-    passed = sum(done.get(exercise.id) == "passed" for exercise in asked)
-    print(f"\n{passed} of {len(asked)} exercises passed.")
-    if not (folder / MARKER).exists():
-        print(f"No notebooks were brought to {folder}/ yet: `make lab` does that.")

@@ -1,7 +1,7 @@
 """Everything that is drawn: one palette, axes with names, text for those who can't see.
 
-Figures are PNG, because a fresh clone of a notebook shows nothing else. `show` puts one
-into the notebook together with its alternative text.
+Figures are PNG, because a fresh clone of a notebook shows nothing else. `show_figure`
+puts one into the notebook together with its alternative text.
 """
 
 import base64
@@ -19,7 +19,7 @@ PURPLE, SKY, YELLOW, GREY = "#CC79A7", "#56B4E9", "#F0E442", "#888888"
 WEIGHTS_MAP = "Blues"  # for weights from 0 to 1; readable when printed in grey
 SIGNED_MAP = "PuOr"  # for values on both sides of 0
 
-__all__ = ["canvas", "heat_map", "png", "show"]
+__all__ = ["canvas", "heat_map", "png", "show_figure"]
 
 
 def canvas(
@@ -45,7 +45,7 @@ def png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def show(picture: Figure | bytes, alt: str) -> None:
+def show_figure(picture: Figure | bytes, alt: str) -> None:
     """Display a figure, or a finished PNG, in a notebook.
 
     Args:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from helpers.characters import CharacterHistory
+from helpers.experiments.character_models import CharacterHistory
 from helpers.figures import BLUE, GREEN, GREY, ORANGE, SKY, canvas, heat_map
 
 STYLES = ((BLUE, "-", "o"), (ORANGE, "--", "s"), (GREEN, ":", "^"))

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from helpers.characters import CharacterHistory
+from helpers.experiments.character_models import CharacterHistory
 from helpers.figures import BLUE, GREEN, GREY, ORANGE, RED, canvas
 
 # Name -> colour, line and marker: three cells, told apart in grey too.
@@ -85,7 +85,7 @@ def learning_curves(
     """Draw bits per held-out character against steps and against seconds.
 
     Args:
-        histories: cell -> what `characters.train` returned
+        histories: cell -> what `train_on_characters` returned
         levels: name -> bits that a simpler model needs, drawn as lines
     """
     figure, panels = canvas(9, 3.6, columns=2)

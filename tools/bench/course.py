@@ -13,8 +13,8 @@ from pathlib import Path
 
 from helpers.checks.engine import examine, exercises
 from tools.bench.timing import seconds
-from tools.kill_matrix import answers_with
-from tools.notebooks import lesson_paths
+from tools.build.notebooks import lesson_paths
+from tools.proofs.kill_matrix import answers_with
 
 ROOT = Path(__file__).resolve().parents[2]
 # Run in a process of its own: its peak is that of the work, or of the kernel.
@@ -22,7 +22,7 @@ NOTEBOOK = """
 import json, resource, sys, time
 from pathlib import Path
 import nbformat
-from tools.execute import execute
+from tools.build.execute import execute
 path = Path(sys.argv[1])
 notebook = nbformat.read(path, 4)
 start = time.perf_counter()

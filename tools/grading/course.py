@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tools.stubs import LessonError
+from tools.build.stubs import LessonError
 
 CONFIG = """# nbgrader's settings for "Transformers, step by step".
 c = get_config()
@@ -38,7 +38,7 @@ def chosen(root: Path, numbers: list[str]) -> list[Path]:
     Raises:
         CourseError: There is none.
     """
-    from tools import notebooks
+    from tools.build import notebooks
 
     built = sorted((root / "notebooks").glob("[0-9][0-9]_*.ipynb"))
     try:

@@ -25,7 +25,7 @@ def recorder(descriptor: int, lesson: int) -> Callable:
     """What takes the place of `progress.record` while a notebook is graded."""
     from helpers.checks import engine
 
-    import_module(f"helpers.checks.{engine.LESSONS[lesson]}")
+    import_module(f"helpers.exercises.{engine.LESSONS[lesson]}")
     whole, kept = _fingerprint()  # what is kept can't hand its address to another
     left, write, dumps, fingerprint = [MOST], os.write, json.dumps, _fingerprint
 
@@ -50,7 +50,7 @@ def _fingerprint() -> tuple[dict[tuple[str, str], tuple[int, ...]], list]:
     """Which objects and which code the checks and the reference models consist of."""
     found, kept = {}, []
     for name, module in list(sys.modules.items()):
-        if name.startswith(("helpers.checks", "helpers.models")):
+        if name.startswith(("helpers.checks", "helpers.exercises", "helpers.models")):
             for key, value in list(vars(module).items()):
                 if parts := _parts(name, key, value):
                     found[name, key] = tuple(map(id, parts))

@@ -18,7 +18,7 @@ CHECK = re.compile(r"^check\([\"'](\d+\.\d+[a-z]?)[\"'],", re.MULTILINE)
 # What an honest answer has no reason to mention. Nothing is deducted for it: a person
 # should read that cell.
 SUSPECT = re.compile(
-    r"NBGRADER\w*|helpers\.checks\.\w+|helpers/checks|sys\.modules|__code__|"
+    r"NBGRADER\w*|helpers\.(?:checks|exercises)\.\w+|helpers/(?:checks|exercises)|sys\.modules|__code__|"
     r"_getframe|get_ipython|\bgc\.|\bctypes\b|/proc/|progress\.record|__subclasses__|"
     r"inspect\.getsource|importlib"
 )

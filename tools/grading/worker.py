@@ -1,7 +1,7 @@
 """Grade one submission with nbgrader: `python -m tools.grading.worker` < job > result.
 
 The process reads what it needs, shuts itself in, and only then looks at the
-submission. A job and a result are JSON; `tools.grade` writes the one and reads the
+submission. A job and a result are JSON; `tools.grading` writes the one and reads the
 other.
 """
 
@@ -13,7 +13,7 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
-from tools.execute import QUIET
+from tools.build.execute import QUIET
 from tools.grading import sandbox
 from tools.grading.restore import (
     MOST,
@@ -61,7 +61,7 @@ def grade(job: dict, content: bytes, given: dict[str, bytes], folder: Path) -> d
     """Execute and grade a submission in a course of its own.
 
     Args:
-        job: What `tools.grade` asked for.
+        job: What `tools.grading` asked for.
         content: The submitted file.
         given: The files of the released course that are needed.
         folder: Where everything happens.

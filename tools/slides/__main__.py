@@ -5,8 +5,8 @@ import importlib.util
 import sys
 from pathlib import Path
 
+from tools.build.stubs import LessonError
 from tools.lab import write_whole
-from tools.stubs import LessonError
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("sphinx_revealjs", "ziamath", "nbconvert")
@@ -18,7 +18,7 @@ def names(root: Path, numbers: list[str]) -> list[str]:
     Raises:
         LessonError: There is no such lesson.
     """
-    from tools.notebooks import chosen
+    from tools.build.notebooks import chosen
 
     built = sorted((root / "solutions").glob("[0-9][0-9]_*.ipynb"))
     both = [path for path in built if (root / "notebooks" / path.name).exists()]

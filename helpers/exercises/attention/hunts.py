@@ -1,0 +1,233 @@
+"""2.5: a test that finds sick attention, and two readings of printed numbers."""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Misconception,
+    value_cases,
+)
+from helpers.exercises.attention.scaled import (
+    attend_step,
+    late,
+    scaled_dot_product_attention,
+)
+from helpers.exercises.attention.shared import (
+    normal,
+)
+
+
+def looks_healthy(attend: Callable) -> bool:
+    """The course's own answer to 2.5."""
+    draw = torch.Generator().manual_seed(5)
+    query, key = normal(draw, 5, 4), normal(draw, 7, 4)
+    constant = torch.full((7, 3), 2.5, dtype=torch.float64)
+    output, weights = attend(query, key, constant)
+    rows = torch.allclose(weights.sum(-1), torch.ones(5, dtype=torch.float64))
+    return rows and torch.allclose(output, torch.full_like(output, 2.5))
+
+
+def _by_hand(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    rows = [
+        (one[..., None, :] * key / one.shape[-1] ** 0.5).sum(-1).softmax(-1)
+        for one in query.unbind(-2)
+    ]
+    weights = torch.stack(rows, -2)
+    return torch.einsum("...qk,...kw->...qw", weights, value), weights
+
+
+def _shifted(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    output, weights = scaled_dot_product_attention(query, key, value)
+    return output + 0.1, weights
+
+
+def _column_weights(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    output, _ = scaled_dot_product_attention(query, key, value)
+    return output, (query @ key.mT).softmax(-2)
+
+
+def _half_output(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    output, weights = scaled_dot_product_attention(query, key, value)
+    return output / query.shape[-1] ** 0.5, weights
+
+
+def _right_in_total(query: Tensor, key: Tensor, value: Tensor) -> tuple:
+    output, _ = scaled_dot_product_attention(query, key, value)
+    scores = query @ key.mT
+    return output, scores.flatten().softmax(0).view(scores.shape) * len(query)
+
+
+def _scores_as_weights(query: Tensor, key: Tensor, value: Tensor) -> tuple:
+    output, _ = scaled_dot_product_attention(query, key, value)
+    return output, query @ key.mT
+
+
+PATIENTS = {
+    "a right implementation": scaled_dot_product_attention,
+    "a right implementation, query by query": _by_hand,
+    "one that divides after the softmax": late,
+    "one whose softmax runs over the queries": partial(
+        attend_step, normalise=lambda scores: scores.softmax(-2)
+    ),
+    "one with good weights and a shrunken output": _half_output,
+    "one with a good output and scores for weights": _scores_as_weights,
+    "one with a good output and columns that sum to 1": _column_weights,
+    "one with a good output and weights that are right in total": _right_in_total,
+    "one that adds 0.1 to a good output": _shifted,
+}
+
+
+def _patients(seed: int) -> list[Case]:
+    return [Case(name, (one,), inputs=("attend",)) for name, one in PATIENTS.items()]
+
+
+def _probe(
+    attend: Callable,
+    rows: Callable | None = lambda weights: (weights.sum(-1) - 1).abs().max() < 1e-4,
+    constant: float | None = 2.5,
+    exact: bool = False,
+) -> bool:
+    draw = torch.Generator().manual_seed(7)
+    query, key = torch.randn(50, 4, generator=draw), torch.randn(31, 4, generator=draw)
+    value = torch.full((31, 3), constant if constant is not None else 1.0)
+    output, weights = attend(query, key, value)
+    if exact:
+        return bool((weights.sum(-1) == 1).all() and (output == value[0]).all())
+    healthy = rows is None or bool(rows(weights))
+    return healthy and (constant is None or bool(torch.allclose(output, value[0])))
+
+
+PROBE_MISTAKES = (
+    Misconception(
+        "only shapes",
+        "The test says healthy to all of them: each returns the right shapes.",
+        "What do the numbers of a row of weights have to fulfil?",
+        (lambda attend: True, partial(_probe, rows=None, constant=None)),
+    ),
+    Misconception(
+        "only rows",
+        "Wrong rows of weights are found, a wrong output is not.",
+        "If every value is the same vector, what must come out?",
+        (partial(_probe, constant=None),),
+    ),
+    Misconception(
+        "only the constant",
+        "A wrong output is found, wrong weights that came with it are not.",
+        "What does each row of the weights sum to?",
+        (partial(_probe, rows=None),),
+    ),
+    Misconception(
+        "columns instead of rows",
+        "The test adds up the weights that one key gets from all queries.",
+        "Who shares out 1: a query or a key?",
+        (
+            partial(
+                _probe, rows=lambda weights: (weights.sum(-2) - 1).abs().max() < 1e-4
+            ),
+        ),
+    ),
+    Misconception(
+        "the total of all weights",
+        "All weights are added up at once: too much in one row makes up for too "
+        "little in another.",
+        "Which of the weights share one sum of 1?",
+        (
+            partial(
+                _probe,
+                rows=lambda weights: (weights.sum() - len(weights)).abs() < 1e-3,
+            ),
+        ),
+    ),
+    Misconception(
+        "a constant of 0",
+        "With values of 0 any weights give 0: that test can't fail.",
+        "Which constant would notice weights that sum to one half?",
+        (partial(_probe, constant=0.0),),
+    ),
+    Misconception(
+        "sick in any case",
+        "The test says sick to all of them, the right ones included.",
+        "Which of your conditions fails on right results? Print both sides of it: sums "
+        "of rounded numbers, for example, are seldom exactly 1.",
+        (partial(_probe, exact=True), lambda attend: False),
+    ),
+    Misconception(
+        "verdict turned around",
+        "The test says healthy to the wrong ones and sick to the right ones.",
+        "True means healthy.",
+        (lambda attend: not looks_healthy(attend),),
+    ),
+)
+
+
+EXERCISES = (
+    Exercise(
+        "2.5",
+        "Bug hunt: a test that finds the sick attention",
+        "probe",
+        difficulty=3,
+        minutes=12,
+        points=2,
+        core=True,
+        answers=(Answer("looks_healthy", looks_healthy, {"verdict": ""}),),
+        cases=_patients,
+        proves="two right implementations pass your test, seven wrong ones do not",
+        misconceptions=PROBE_MISTAKES,
+    ),
+    Exercise(
+        "2.5b",
+        "Bug hunt: the root of what?",
+        "value",
+        difficulty=2,
+        minutes=5,
+        points=1,
+        answers=(Answer("too_small_by", 5**0.5),),
+        cases=lambda seed: value_cases(within=0.01),
+        proves="the width of a query belongs under the root, not the number of queries",
+        misconceptions=(
+            Misconception(
+                "no root",
+                "5 is what stands under the root.",
+                "The code divides by a square root.",
+                (5.0, 5),
+            ),
+            Misconception(
+                "upside down",
+                "That is how large the scores are, as a share of what they should be.",
+                "The question asks for the factor by which they are too small.",
+                (5**-0.5,),
+            ),
+        ),
+    ),
+    Exercise(
+        "2.5c",
+        "Bug hunt: the cell that ran again",
+        "value",
+        difficulty=3,
+        minutes=6,
+        points=1,
+        answers=(Answer("times_applied", 2),),
+        cases=lambda seed: value_cases(),
+        proves="the printed weights are the softmax of a softmax",
+        misconceptions=(
+            Misconception(
+                "once",
+                "One softmax gives 0.1821 in the first place; 0.1964 was printed.",
+                "Compute one softmax of the scores; compare it with the printed row.",
+                (1,),
+            ),
+            Misconception(
+                "three times",
+                "Three softmaxes give 0.1993 in the first place; 0.1964 was printed.",
+                "Each softmax moves the row nearer to 0.2: stop when it matches.",
+                (3,),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,391 @@
+"""2.1 and 2.3: softmax and its gradient."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Look,
+    Misconception,
+    Property,
+    mistake,
+)
+from helpers.exercises.attention.shared import (
+    normal,
+)
+
+# --- 2.1 ---
+
+
+def softmax(x: Tensor, dim: int) -> Tensor:
+    """The course's own answer to 2.1."""
+    powers = (x - x.amax(dim, keepdim=True)).exp()
+    return powers / powers.sum(dim, keepdim=True)
+
+
+def _softmax_cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+    names = ("x", "dim")
+    table, block = normal(draw, 3, 5), normal(draw, 2, 3, 5)
+    large = torch.tensor(
+        [
+            [2.0, 4.0, 1000.0],
+            [-1000.0, -1001.0, -1003.0],
+            [1001.0, 1000.0, 1003.0],
+            [998.0, 999.0, 997.0],
+        ]
+    )
+    return [
+        Case(
+            "the row [2, 4, 5]",
+            (torch.tensor([2.0, 4.0, 5.0]).double(), 0),
+            inputs=names,
+        ),
+        Case("each row of a table", (table, -1), inputs=names),
+        Case("each column of a table", (table, 0), inputs=names),
+        Case("the middle axis of three", (block, 1), inputs=names, gradient=True),
+        Case("float32", (block.float(), 2), inputs=names),
+        Case("numbers near 1000 and -1000", (large.double(), 1), inputs=names),
+        Case("the same, float32", (large, 1), inputs=names, tolerance=1e-4),
+    ]
+
+
+def _sums_to_one(case: Case, outputs: Mapping[str, Any]) -> str | None:
+    sums = outputs["probabilities"].sum(case.args[1]).flatten()
+    off = sums[((sums - 1).abs() > 1e-4) | sums.isnan()]
+    return f"one of them sums to {off[0].item():.4f}" if off.numel() else None
+
+
+def _plain_softmax(
+    x: Tensor,
+    dim: int,
+    *,
+    peak: Callable = lambda x, dim: x.amax(dim, keepdim=True),
+    power: Callable = torch.exp,
+    total: Callable = lambda powers, dim: powers.sum(dim, keepdim=True),
+) -> Tensor:
+    powers = power(x - peak(x, dim))
+    return powers / total(powers, dim)
+
+
+SOFTMAX_MISTAKES = (
+    Misconception(
+        "no maximum subtracted",
+        "Numbers near 1000 reached the exponential, and exp(1000) is infinite.",
+        "What may be subtracted from all numbers of a softmax without changing it?",
+        (partial(_plain_softmax, peak=lambda x, dim: 0.0),),
+    ),
+    Misconception(
+        "the formula as it stood",
+        "Nothing was subtracted, and each exponential was divided by the sum of the "
+        "whole tensor: that is the line from the cell above.",
+        "Two things are missing: what keeps exp(1000) away, and where `dim` belongs.",
+        (lambda x, dim: x.exp() / x.exp().sum(),),
+    ),
+    Misconception(
+        "not the maximum subtracted",
+        "The mean or the smallest number was subtracted; what is left can still be "
+        "too large for an exponential.",
+        "After which subtraction is no number above 0?",
+        (
+            partial(_plain_softmax, peak=lambda x, dim: x.mean(dim, keepdim=True)),
+            partial(_plain_softmax, peak=lambda x, dim: x.amin(dim, keepdim=True)),
+        ),
+    ),
+    Misconception(
+        "subtracted above the line only",
+        "The maximum was subtracted in the numerator, but not in the sum below it.",
+        "Both sides of the fraction need the same exponentials.",
+        (
+            lambda x, dim: (
+                (x - x.amax(dim, keepdim=True)).exp() / x.exp().sum(dim, keepdim=True)
+            ),
+        ),
+    ),
+    Misconception(
+        "always the last axis",
+        "In the sum, the maximum or both the argument `dim` is ignored; the last axis "
+        "is used instead.",
+        "Follow `dim` through your lines: each reduction needs it.",
+        (
+            lambda x, dim: softmax(x, -1),
+            partial(_plain_softmax, total=lambda e, dim: e.sum(-1, keepdim=True)),
+            partial(_plain_softmax, peak=lambda x, dim: x.amax(-1, keepdim=True)),
+        ),
+    ),
+    Misconception(
+        "always the first axis",
+        "The argument `dim` is ignored; the first axis is used instead.",
+        "Follow `dim` through your lines: each reduction needs it.",
+        (lambda x, dim: softmax(x, 0),),
+    ),
+    Misconception(
+        "sum over everything",
+        "Each exponential was divided by the sum of the whole tensor.",
+        "Look at the denominator: which numbers should share a sum of 1?",
+        (
+            partial(_plain_softmax, total=lambda powers, dim: powers.sum()),
+            lambda x, dim: softmax(x.flatten(), 0).view(x.shape),
+        ),
+    ),
+    Misconception(
+        "maximum of everything",
+        "The largest number of the whole tensor was subtracted: a row far below it "
+        "underflows to 0 / 0.",
+        "Look at the maximum: it belongs to one row, like the sum.",
+        (partial(_plain_softmax, peak=lambda x, dim: x.max()),),
+    ),
+    Misconception(
+        "reduced axis dropped",
+        "The sum or the maximum lost its axis, so it no longer lines up with x.",
+        "Print the shapes on both sides of the division or the subtraction.",
+        (
+            partial(_plain_softmax, peak=lambda x, dim: x.amax(dim)),
+            partial(_plain_softmax, total=lambda powers, dim: powers.sum(dim)),
+        ),
+    ),
+    Misconception(
+        "maximum with its places",
+        "`x.max(dim)` returns two things, the maxima and their places.",
+        "Which of the two do you want to subtract?",
+        (lambda x, dim: x - x.max(dim), lambda x, dim: x - x.max(dim, keepdim=True)),
+    ),
+    Misconception(
+        "logarithm returned",
+        "The results are logarithms of probabilities.",
+        "What is the last operation of your function?",
+        (
+            lambda x, dim: x.log_softmax(dim),
+            lambda x, dim: (
+                x - x.amax(dim, keepdim=True) - x.logsumexp(dim, keepdim=True)
+            ),
+        ),
+    ),
+    Misconception(
+        "sign turned around",
+        "The smallest number gets the largest share.",
+        "Look at the sign of what goes into the exponential.",
+        (lambda x, dim: softmax(-x, dim),),
+    ),
+    Misconception(
+        "no division",
+        "The exponentials were never divided by their sum.",
+        "What makes the results sum to 1?",
+        (lambda x, dim: (x - x.amax(dim, keepdim=True)).exp(), lambda x, dim: x.exp()),
+    ),
+)
+
+
+# --- 2.3 ---
+
+
+def softmax_jacobian(z: Tensor) -> Tensor:
+    """The course's own answer to 2.3."""
+    share = z.softmax(-1)
+    return share.diag() - torch.outer(share, share)
+
+
+def _jacobian_cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+    example = torch.tensor([1.0, 20.0, 3.0, 4.0], dtype=torch.float64)
+    return [
+        Case("one large number", (example,), inputs=("z",)),
+        Case("three numbers", (normal(draw, 3),), inputs=("z",)),
+        Case("seven numbers", (normal(draw, 7),), inputs=("z",)),
+        Case("float32", (normal(draw, 5, dtype=torch.float32),), inputs=("z",)),
+    ]
+
+
+def _places(given: Any) -> Look:
+    """The entries in any order, in any kind of collection; one alone is a list."""
+    if isinstance(given, Tensor | np.ndarray):
+        given = given.tolist()
+    several = given if isinstance(given, tuple | list | set | range) else (given,)
+    if not several or not all(isinstance(place, int | float) for place in several):
+        return Look({"value": given})
+    return Look({"value": tuple(sorted(several))})
+
+
+def _gradient_rows(case: Case, outputs: Mapping[str, Any]) -> str | None:
+    sums = outputs["jacobian"].sum(-1)
+    off = sums[sums.abs() > 1e-4]
+    return f"one row sums to {off[0].item():.4f}" if off.numel() else None
+
+
+@mistake(
+    "only the diagonal",
+    "Only the diagonal is filled: each output seems to depend on its own input alone.",
+    "If one number grows, what happens to the shares of the others?",
+    lambda z: z.softmax(-1) * (1 - z.softmax(-1)),
+)
+def _only_diagonal(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    return (share * (1 - share)).diag()
+
+
+@mistake(
+    "sign of the off-diagonal",
+    "Off the diagonal the sign is plus: all shares would grow together.",
+    "If one share grows, do the others grow or shrink?",
+    lambda z: z.softmax(-1).diag() + torch.outer(z.softmax(-1), z.softmax(-1)),
+)
+def _plus(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    outer = torch.outer(share, share)
+    return outer - 2 * outer.diag().diag() + share.diag()
+
+
+@mistake(
+    "diagonal without the minus",
+    "The diagonal holds p_i; the term -p_i p_i is missing there.",
+    "Write out the case i = j: what does the product rule leave?",
+)
+def _full_diagonal(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    outer = torch.outer(share, share)
+    return share.diag() - outer + outer.diag().diag()
+
+
+@mistake(
+    "diagonal missing",
+    "Everything is -p_i p_j, on the diagonal as well.",
+    "Write out the case i = j: the numerator depends on z_i too.",
+)
+def _no_diagonal(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    return -torch.outer(share, share)
+
+
+@mistake(
+    "diagonal counted twice",
+    "On the diagonal p_i p_i was subtracted twice: in p_i (1 - p_i), and with the "
+    "table of all products.",
+    "Which of your two terms already holds the square on the diagonal?",
+)
+def _twice(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    return (share * (1 - share)).diag() - torch.outer(share, share)
+
+
+@mistake(
+    "a product entry by entry",
+    "`p * p` holds n products, each share with itself, and broadcasting repeated them "
+    "in every row.",
+    "Which operation gives every product p_i p_j a place of its own?",
+)
+def _entrywise(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    return share.diag() - share * share
+
+
+@mistake(
+    "a product that is one number",
+    "The product of two vectors with `@` is one number, not a table of all products.",
+    "Which operation gives every product p_i p_j a place of its own?",
+)
+def _dot(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    return share.diag() - share @ share
+
+
+@mistake(
+    "z used in place of its softmax",
+    "The formula was filled with the numbers z, not with their softmax.",
+    "p in the formula is a softmax. Where do you compute it?",
+)
+def _raw(z: Tensor) -> Tensor:
+    return z.diag() - torch.outer(z, z)
+
+
+EXERCISES = (
+    Exercise(
+        "2.1",
+        "A softmax that survives large numbers",
+        "function",
+        difficulty=2,
+        minutes=10,
+        points=2,
+        core=True,
+        answers=(Answer("softmax", softmax, {"probabilities": "as x"}),),
+        cases=_softmax_cases,
+        proves="any axis, numbers near 1000 and -1000, float32, the gradient",
+        properties=(Property("Does each slice sum to 1", _sums_to_one),),
+        misconceptions=SOFTMAX_MISTAKES,
+    ),
+    Exercise(
+        "2.3",
+        "The gradient of softmax",
+        "function",
+        difficulty=3,
+        minutes=12,
+        points=2,
+        answers=(
+            Answer(
+                "softmax_jacobian", softmax_jacobian, {"jacobian": "output i, input j"}
+            ),
+        ),
+        cases=_jacobian_cases,
+        proves="diagonal, off-diagonal, three lengths",
+        properties=(Property("Does every row sum to 0", _gradient_rows),),
+        misconceptions=(
+            _only_diagonal,
+            _plus,
+            _full_diagonal,
+            _no_diagonal,
+            _twice,
+            _entrywise,
+            _dot,
+            _raw,
+        ),
+    ),
+    Exercise(
+        "2.3b",
+        "A printed gradient that cannot be",
+        "value",
+        difficulty=2,
+        minutes=4,
+        points=1,
+        answers=(Answer("impossible_entries", (1, 3)),),
+        cases=lambda seed: [Case("your value", look=_places)],
+        proves="a product of two shares is at most 1/4",
+        misconceptions=(
+            Misconception(
+                "all negative entries",
+                "All negative entries were named; a softmax gradient does have some.",
+                "How large can p_i p_j be at most, when p_i + p_j is at most 1?",
+                ((1, 2, 3),),
+            ),
+            Misconception(
+                "one of the two",
+                "That is an impossible entry, but not the only one.",
+                "Compare every other entry with the largest product there can be.",
+                ((1,), (3,)),
+            ),
+            Misconception(
+                "values instead of places",
+                "The entries themselves were given, not where they stand.",
+                "Count the places from 0.",
+                ((-2.7149, -3.0553),),
+            ),
+            Misconception(
+                "counted from 1",
+                "These are the right entries, if the first one had the number 1.",
+                "Python counts from 0.",
+                ((2, 4),),
+            ),
+            Misconception(
+                "the smallest entry",
+                "The entry of 1e-07 was named; tiny gradients are possible.",
+                "Look for a bound from above: how large can p_i p_j be?",
+                ((2,),),
+            ),
+        ),
+    ),
+)

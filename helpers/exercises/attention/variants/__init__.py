@@ -1,0 +1,1 @@
+"""Lesson 02, solved differently: loops, einsum, fused kernels, every kind of mask."""

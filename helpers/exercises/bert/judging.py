@@ -1,0 +1,494 @@
+"""9.6: ask a classifier about texts; 9.7: how good is it, on a whole split?"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Look,
+    Misconception,
+    Property,
+)
+from helpers.exercises.bert.shared import (
+    VOCAB,
+    Watched,
+    left_alone,
+    library_ready,
+    number,
+    tiny_batch,
+    tiny_classifier,
+)
+
+# --- 9.6 ------------------------------------------------------------------------------
+
+
+def star_probabilities(model: Any, tokenizer: Any, texts: list[str]) -> Tensor:
+    """The course's own answer to 9.6."""
+    return _asked(model, tokenizer, texts)
+
+
+def _asked(
+    model: Any,
+    tokenizer: Any,
+    texts: list[str],
+    *,
+    mode: Callable = nn.Module.eval,
+    gradients: bool = False,
+    inputs: Callable = dict,
+    read: Callable = lambda logits: logits.softmax(-1),
+    **more: Any,
+) -> Tensor:
+    """Inference with one step exchanged."""
+    mode(model)
+    options = {"padding": True, "truncation": True, "return_tensors": "pt"} | more
+    batch = inputs(tokenizer(texts, **options))
+    with torch.set_grad_enabled(gradients):
+        return read(model(**batch).logits)
+
+
+@cache
+def tiny_tokenizer() -> Any:
+    """A tokenizer of `transformers` for words of a made-up language."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    words = special + [f"{a}{b}" for a in "bdklmn" for b in "aeiou"][: VOCAB - 4]
+    whole = Tokenizer(
+        models.WordLevel({word: n for n, word in enumerate(words)}, "[UNK]")
+    )
+    whole.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    ends = [("[CLS]", 2), ("[SEP]", 3)]
+    whole.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=ends
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=whole,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        model_max_length=512,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+
+
+def _ask(call: Callable, texts: list[str], seed: int) -> Look:
+    model = Watched(tiny_classifier(seed))
+    result = call(model, tiny_tokenizer(), list(texts))
+    judged: dict[str, Any] = {"probabilities": result} | model.story()
+    if isinstance(result, Tensor):
+        judged["result needs a gradient"] = result.requires_grad
+    return Look(judged)
+
+
+def _texts(draw: torch.Generator, *lengths: int) -> list[str]:
+    words = [f"{a}{b}" for a in "bdkl" for b in "aeiou"]
+    picks = (torch.randint(0, len(words), (n,), generator=draw) for n in lengths)
+    return [" ".join(words[n] for n in some.tolist()) for some in picks]
+
+
+def _ask_cases(seed: int) -> list[Case]:
+    library_ready()
+    tiny_tokenizer()
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, *lengths: int) -> Case:
+        texts = _texts(draw, *lengths)
+        return Case(name, (texts, seed), inputs=("texts",), look=_ask)
+
+    return [
+        case("five texts, as many as labels", 4, 6, 2, 8, 3),
+        case("one text alone", 6),
+        case("a text of 600 words, and a short one", 600, 4),
+    ]
+
+
+def _sums(case: Case, outputs: Mapping[str, Any]) -> str | None:
+    found = outputs["probabilities"]
+    if not isinstance(found, Tensor) or found.dim() != 2:
+        return None
+    worst = (found.double().sum(-1) - 1).abs()
+    if worst.max() < 1e-6:
+        return None
+    return f"row {int(worst.argmax())} sums to {found[worst.argmax()].sum():.4f}"
+
+
+def _without(name: str) -> Callable:
+    return lambda batch: {key: batch[key] for key in batch if key != name}
+
+
+def _detached(logits: Tensor) -> Tensor:
+    """What autograd wrote down is let go of, but only then."""
+    return logits.softmax(-1).detach()
+
+
+def _ask_wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
+    return Misconception(
+        name, done, where, tuple(partial(_asked, **change) for change in changes)
+    )
+
+
+ASK_MISTAKES = (
+    _ask_wrong(
+        "logits returned",
+        "The scores came back as they are; they are no probabilities yet.",
+        "Which function makes five scores add up to 1?",
+        {"read": lambda logits: logits},
+    ),
+    _ask_wrong(
+        "softmax over the texts",
+        "The softmax runs over the texts: each text competes with the others.",
+        "Which axis of (texts, labels) should sum to 1?",
+        {"read": lambda logits: logits.softmax(0)},
+    ),
+    _ask_wrong(
+        "sigmoid in place of softmax",
+        "Each label was judged for itself, so a row does not sum to 1.",
+        "A review has exactly one rating. Which function makes the five compete?",
+        {"read": lambda logits: logits.sigmoid()},
+    ),
+    _ask_wrong(
+        "mask not passed on",
+        "The model got the ids without the mask, and read padding.",
+        "What else does the tokenizer return beside the ids?",
+        {"inputs": _without("attention_mask")},
+    ),
+    _ask_wrong(
+        "training mode",
+        "The model was left in training mode: dropout strikes out features at random.",
+        "Which method of a module switches dropout off?",
+        {"mode": lambda model: model},
+    ),
+    _ask_wrong(
+        "gradients recorded",
+        "All is right, but autograd wrote everything down: that costs memory.",
+        "Under which context manager does inference run?",
+        {"gradients": True},
+        {"gradients": True, "read": _detached},
+    ),
+    _ask_wrong(
+        "training mode and gradients",
+        "The model was called as in training: with dropout and with gradients.",
+        "Two things have to be switched off before a model is only asked.",
+        {"mode": lambda model: model, "gradients": True},
+        {"mode": lambda model: model, "gradients": True, "read": _detached},
+    ),
+    _ask_wrong(
+        "special tokens left out",
+        "The texts came without [CLS] and [SEP], which the model has always seen.",
+        "Which options did you give the tokenizer, and do you need them?",
+        {"add_special_tokens": False},
+    ),
+    _ask_wrong(
+        "not cut to the longest length",
+        "A text longer than the model's 512 positions was not shortened.",
+        "Which option of the tokenizer cuts a text to what the model can take?",
+        {"truncation": False},
+    ),
+    _ask_wrong(
+        "cut too short",
+        "The texts were cut shorter than the model needs them.",
+        "How many positions does the task give the model?",
+        {"max_length": 128},
+        {"max_length": 64},
+        {"max_length": 100},
+        {"max_length": 256},
+    ),
+    _ask_wrong(
+        "labels in place of probabilities",
+        "The best label of each text came back alone.",
+        "What does the docstring promise: one number per text, or five?",
+        {"read": lambda logits: logits.argmax(-1)},
+    ),
+)
+
+# --- 9.7 ------------------------------------------------------------------------------
+
+
+def evaluate(model: Any, batches: Iterable[dict]) -> tuple[float, float]:
+    """The course's own answer to 9.7."""
+    return _evaluated(model, batches)
+
+
+def _pooled(losses: list[float], hits: list[int], sizes: list[int]) -> tuple:
+    total = sum(sizes)
+    by_size = sum(loss * size for loss, size in zip(losses, sizes, strict=True))
+    return by_size / total, sum(hits) / total
+
+
+def _evaluated(
+    model: Any,
+    batches: Iterable[dict],
+    *,
+    mode: Callable = nn.Module.eval,
+    gradients: bool = False,
+    inputs: Callable = dict,
+    guess: Callable = lambda logits: logits.argmax(-1),
+    pool: Callable = _pooled,
+) -> Any:
+    """Evaluation with one step exchanged."""
+    mode(model)
+    losses, hits, sizes = [], [], []
+    with torch.set_grad_enabled(gradients):
+        for batch in batches:
+            labels = batch["labels"]
+            given = inputs(batch)
+            logits = model(**_without("labels")(given)).logits
+            losses.append(F.cross_entropy(logits, labels).item())
+            guesses = guess(logits)
+            if guesses.shape != labels.shape:
+                guesses = guesses[: len(labels)]
+                hits.append(int((guesses == labels[: len(guesses)]).sum()))
+            else:
+                hits.append(int((guesses == labels).sum()))
+            sizes.append(len(labels))
+    return pool(losses, hits, sizes)
+
+
+def _judge(call: Callable, batches: list[dict], seed: int) -> Look:
+    model = Watched(tiny_classifier(seed))
+    handed = [_own(batch) for batch in batches]
+    result = call(model, handed)
+    story = model.story() | {"batches": left_alone(batches, handed)}
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        return Look({"result": number(result)} | story)
+    loss, accuracy = map(number, result)
+    return Look({"loss": loss, "accuracy": accuracy} | story)
+
+
+def _own(batch: dict) -> dict:
+    return {name: value.clone() for name, value in batch.items()}
+
+
+def _judge_cases(seed: int) -> list[Case]:
+    library_ready()
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, *sizes: tuple[int, ...]) -> Case:
+        batches = _unlike(draw, seed, sizes)
+        # shares in float32 are as good
+        return Case(name, (batches, seed), look=_judge, tolerance=1e-6)
+
+    return [
+        case("batches of 4, 4 and 1", (7, 3, 5, 6), (4, 6, 2, 8), (5,)),
+        case("batches of 6 and 2", (3, 5, 9, 4, 6, 2), (7, 4)),
+    ]
+
+
+def _unlike(
+    draw: torch.Generator, seed: int, sizes: tuple[tuple[int, ...], ...]
+) -> list[dict]:
+    """Batches in which some guesses are right, in another share for each batch."""
+    model = tiny_classifier(seed).eval()
+    batches = []
+    for place, lengths in enumerate(sizes):
+        batch = tiny_batch(draw, *lengths)
+        with torch.no_grad():
+            best = model(batch["input_ids"], batch["attention_mask"]).logits.argmax(-1)
+        right = len(lengths) - 1 if place == 0 else 0
+        labels = (best + 1 + torch.randint(0, 4, best.shape, generator=draw)) % 5
+        labels[:right] = best[:right]
+        batches.append(batch | {"labels": labels})
+    return batches
+
+
+def _mean(values: list) -> float:
+    return sum(values) / len(values)
+
+
+def _judge_wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
+    return Misconception(
+        name, done, where, tuple(partial(_evaluated, **change) for change in changes)
+    )
+
+
+def _popped(batch: dict) -> dict:
+    batch.pop("labels")
+    return batch
+
+
+def _batch_means(losses: list, hits: list, sizes: list) -> tuple:
+    shares = [hit / size for hit, size in zip(hits, sizes, strict=True)]
+    return _mean(losses), _mean(shares)
+
+
+KEYS = [3] * 9  # what `len` says of each batch
+
+
+def _by(losses: list, hits: list, weights: list, counts: list) -> tuple:
+    """Losses weighed by one number for each batch, and both divided by another."""
+    total = sum(counts[: len(losses)])
+    weighed = zip(losses, weights, strict=False)
+    return sum(loss * weight for loss, weight in weighed) / total, sum(hits) / total
+
+
+JUDGE_MISTAKES = (
+    _judge_wrong(
+        "mean of batch means",
+        "Each batch counts the same, though the last one is smaller.",
+        "How much should a batch of one review weigh beside a batch of four?",
+        {"pool": _batch_means},
+    ),
+    _judge_wrong(
+        "loss as a mean of batch means",
+        "The accuracy counts every review once; the loss counts every batch once.",
+        "What does the loss of a batch mean, and how many reviews stand behind it?",
+        {"pool": lambda losses, hits, sizes: (_mean(losses), sum(hits) / sum(sizes))},
+    ),
+    _judge_wrong(
+        "accuracy as a mean of batch means",
+        "The loss counts every review once; the accuracy counts every batch once.",
+        "Two sums of counts, then one division: which counts?",
+        {
+            "pool": lambda losses, hits, sizes: (
+                _pooled(losses, hits, sizes)[0],
+                _batch_means(losses, hits, sizes)[1],
+            )
+        },
+    ),
+    _judge_wrong(
+        "training mode",
+        "The model was left in training mode: dropout makes it worse than it is, and "
+        "different each time.",
+        "Which method of a module switches dropout off?",
+        {"mode": lambda model: model},
+    ),
+    _judge_wrong(
+        "gradients recorded",
+        "Autograd wrote everything down, though nothing is learned here.",
+        "Under which context manager does evaluation run?",
+        {"gradients": True},
+    ),
+    _judge_wrong(
+        "training mode and gradients",
+        "The model was called as in training: with dropout and with gradients.",
+        "Two things have to be switched off before a model is only asked.",
+        {"mode": lambda model: model, "gradients": True},
+    ),
+    _judge_wrong(
+        "argmax over the batch",
+        "The best review was looked for under each label, not the best label of each "
+        "review.",
+        "Which axis of (reviews, labels) holds the labels?",
+        {"guess": lambda logits: logits.argmax(0)},
+    ),
+    _judge_wrong(
+        "only one batch",
+        "Loss and accuracy are those of one batch, the first or the last.",
+        "What do you keep from one batch to the next, and where does `return` stand?",
+        {"pool": lambda losses, hits, sizes: (losses[-1], hits[-1] / sizes[-1])},
+        {"pool": lambda losses, hits, sizes: (losses[0], hits[0] / sizes[0])},
+    ),
+    _judge_wrong(
+        "entries of the dict counted",
+        "`len` of a batch was taken: a dict of three entries, however many reviews.",
+        "Print the number that you take for the size of a batch. Is it ever another?",
+        {"pool": lambda losses, hits, sizes: _by(losses, hits, KEYS, KEYS)},
+        {"pool": lambda losses, hits, sizes: _by(losses, hits, sizes, KEYS)},
+        {"pool": lambda losses, hits, sizes: _by(losses, hits, KEYS, sizes)},
+    ),
+    _judge_wrong(
+        "divided by the number of batches",
+        "The right guesses of all batches were divided by the number of batches.",
+        "How many reviews stand behind the right guesses that you counted?",
+        {
+            "pool": lambda losses, hits, sizes: (
+                _pooled(losses, hits, sizes)[0],
+                _mean(hits),
+            )
+        },
+        {"pool": lambda losses, hits, sizes: (_mean(losses), _mean(hits))},
+    ),
+    _judge_wrong(
+        "sum of the batch losses",
+        "The losses of the batches were added up.",
+        "Would the loss of twice as many reviews be twice as high?",
+        {"pool": lambda losses, hits, sizes: (sum(losses), sum(hits) / sum(sizes))},
+    ),
+    _judge_wrong(
+        "hits not divided",
+        "The right guesses were counted, but not divided by the number of reviews.",
+        "An accuracy lies between 0 and 1.",
+        {
+            "pool": lambda losses, hits, sizes: (
+                _pooled(losses, hits, sizes)[0],
+                sum(hits),
+            )
+        },
+    ),
+    _judge_wrong(
+        "mask not passed on",
+        "The model got the ids without the mask, and read padding.",
+        "What does a batch hold beside ids and labels?",
+        {"inputs": _without("attention_mask")},
+    ),
+    _judge_wrong(
+        "batches changed",
+        "The numbers are right, but the batches were changed on the way; they belong "
+        "to the caller, who needs them again.",
+        "Look for `pop`, `del` and assignments that touch a batch: work on a copy.",
+        {"inputs": _popped},
+    ),
+    _judge_wrong(
+        "batch losses divided by all reviews",
+        "The losses of the batches, each a mean, were added up and divided by the "
+        "number of reviews.",
+        "The loss of a batch is a mean. Of how many reviews?",
+        {
+            "pool": lambda losses, hits, sizes: (
+                sum(losses) / sum(sizes),
+                sum(hits) / sum(sizes),
+            )
+        },
+    ),
+    _judge_wrong(
+        "accuracy first",
+        "Both numbers are right, in the other order.",
+        "Which of the two does the docstring promise first?",
+        {"pool": lambda losses, hits, sizes: _pooled(losses, hits, sizes)[::-1]},
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "9.6",
+        "Ask it for stars",
+        "function",
+        difficulty=2,
+        minutes=8,
+        points=2,
+        answers=(
+            Answer(
+                "star_probabilities",
+                star_probabilities,
+                {"probabilities": "texts, labels"},
+            ),
+        ),
+        cases=_ask_cases,
+        proves="a batch of texts, no dropout, no gradients, mask, texts of any length",
+        properties=(Property("Does each row sum to 1", _sums),),
+        misconceptions=ASK_MISTAKES,
+    ),
+    Exercise(
+        "9.7",
+        "Evaluate",
+        "function",
+        difficulty=3,
+        minutes=12,
+        points=3,
+        core=True,
+        answers=(Answer("evaluate", evaluate, {"loss": "", "accuracy": ""}),),
+        cases=_judge_cases,
+        proves="every review counts the same, no dropout, no gradients, mask, batches "
+        "left as they were",
+        misconceptions=JUDGE_MISTAKES,
+    ),
+)

@@ -1,0 +1,300 @@
+"""9.5: load an encoder with five labels; 9.5b: what a head may read."""
+
+import atexit
+import shutil
+from collections.abc import Callable
+from functools import cache, partial
+from tempfile import mkdtemp
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.exercises.bert.shared import LABELS, library_ready, tiny_config
+
+
+def load_five(folder: str) -> Any:
+    """The course's own answer to 9.5."""
+    return _remembered(folder)
+
+
+def _loaded(
+    folder: str, kind: str = "ForSequenceClassification", labels: int = LABELS
+) -> Any:
+    """A model of one of the Auto classes."""
+    import transformers
+
+    kind = getattr(transformers, f"AutoModel{kind}")
+    return kind.from_pretrained(folder, num_labels=labels)
+
+
+_remembered = cache(_loaded)  # the wrong answers always load the same small BERT
+
+
+@cache
+def _untrained(folder: str) -> Any:
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    config = AutoConfig.from_pretrained(folder, num_labels=LABELS)
+    return AutoModelForSequenceClassification.from_config(config)
+
+
+@cache
+def _pinned(folder: str) -> Any:
+    model = _loaded(folder, kind="")
+    model.classifier = nn.Linear(model.config.hidden_size, LABELS)
+    return model
+
+
+@cache
+def _saved() -> tuple[str, Any]:
+    """A folder with a small BERT, removed when Python ends, and its embeddings."""
+    from transformers import BertModel
+
+    from helpers.pretrained import quiet
+
+    folder = mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with torch.random.fork_rng(devices=[]), quiet():
+        torch.default_generator.manual_seed(9)
+        model = BertModel(tiny_config())
+        model.save_pretrained(folder)
+    return folder, model.embeddings.word_embeddings.weight.detach()
+
+
+def _look(call: Callable, name: str) -> Look:
+    """Load a small BERT with the answer, and look what came back."""
+    from helpers.pretrained import quiet
+
+    folder, theirs = _saved()
+    with quiet():
+        model = call(folder)
+    if model is None:
+        return Look(EXPECTED | {"model": "None. Is there a `return`?"})
+    if not isinstance(model, nn.Module):
+        return Look(EXPECTED | {"model": f"a {type(model).__name__}"})
+    judged = {"model": type(model).__name__}
+    weight = getattr(getattr(model, "classifier", None), "weight", None)
+    judged["head"] = _shape(weight, "no linear layer named classifier")
+    ids = torch.tensor([[2, 7, 9, 3], [4, 5, 0, 0]])
+    logits = getattr(model.eval()(ids), "logits", None)
+    judged["logits of two texts"] = _shape(logits, "none: it returns no logits")
+    judged["encoder"] = _encoder(model, theirs)
+    kind = getattr(getattr(model, "config", None), "problem_type", None)
+    if kind in (None, "single_label_classification"):
+        kind = EXPECTED["kind of task"]
+    return Look(judged | {"kind of task": kind})
+
+
+EXPECTED = {
+    "model": "BertForSequenceClassification",
+    "head": "of shape (5, 6)",
+    "logits of two texts": "of shape (2, 5)",
+    "encoder": "pretrained",
+    "kind of task": "one label for each text",
+}
+
+
+def _shape(value: Any, missing: str) -> str:
+    return f"of shape {tuple(value.shape)}" if isinstance(value, Tensor) else missing
+
+
+def _encoder(model: nn.Module, theirs: Tensor) -> str:
+    """Whether some part of the model holds the checkpoint's embeddings."""
+    for ours in model.parameters():
+        if ours.shape == theirs.shape and torch.equal(ours, theirs):
+            return "pretrained"
+    return "not the checkpoint's weights"
+
+
+def _load_cases(seed: int) -> list[Case]:
+    library_ready()
+    _saved()
+    return [Case("a small BERT", ("folder",), inputs=("folder",), look=_look)]
+
+
+LOAD_MISTAKES = (
+    Misconception(
+        "two labels",
+        "The head has two labels, which is what it gets unless it is told.",
+        "Which argument of `from_pretrained` says how many labels there are?",
+        (partial(_remembered, labels=2),),
+    ),
+    Misconception(
+        "one label per token",
+        "This head gives labels to every token, not one label to the text.",
+        "Which of the Auto classes puts a whole sequence into a class?",
+        (partial(_remembered, kind="ForTokenClassification"),),
+    ),
+    Misconception(
+        "no head",
+        "This is the encoder alone: it returns vectors and no scores.",
+        "Which of the Auto classes adds a head?",
+        (partial(_remembered, kind=""),),
+    ),
+    Misconception(
+        "a head that is never called",
+        "The encoder alone was loaded, and a layer hung on it that it never calls.",
+        "Which of the Auto classes adds a head, and uses it?",
+        (_pinned,),
+    ),
+    Misconception(
+        "a head for words",
+        "This head guesses masked words, one score for each word of the vocabulary.",
+        "Which of the Auto classes puts a whole sequence into a class?",
+        (partial(_remembered, kind="ForMaskedLM"),),
+    ),
+    Misconception(
+        "built, not loaded",
+        "The model was built from the configuration: its encoder is as random as its "
+        "head.",
+        "Which method reads the weights, too?",
+        (_untrained,),
+    ),
+    Misconception(
+        "a number in place of a label",
+        "With a single output the model predicts a number, not one of five labels.",
+        "How many different ratings are there?",
+        (partial(_remembered, labels=1),),
+    ),
+)
+
+
+# --- 9.5b -----------------------------------------------------------------------------
+
+
+def first_and_mean(hidden: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
+    """The course's own answer to 9.5b."""
+    return hidden[:, 0], _mean(hidden, attention_mask)
+
+
+def _mean(hidden: Tensor, attention_mask: Tensor) -> Tensor:
+    real = attention_mask[..., None].to(hidden)  # (B, T, 1)
+    return (hidden * real).sum(1) / real.sum(1)
+
+
+def _last(hidden: Tensor, attention_mask: Tensor) -> Tensor:
+    return hidden[torch.arange(len(hidden)), attention_mask.sum(1) - 1]
+
+
+def _pool_cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, size: tuple, lengths: tuple, **more: Any) -> Case:
+        hidden = torch.randn(size, generator=draw) + 0.5
+        real = (torch.arange(size[1]) < torch.tensor(lengths)[:, None]).long()
+        names = ("hidden", "attention_mask")
+        return Case(name, (hidden, real), inputs=names, **more)
+
+    return [
+        case("three reviews with padding", (3, 6, 5), (6, 2, 4)),
+        case("no padding", (2, 4, 7), (4, 4)),
+        case("as many reviews as tokens", (4, 4, 6), (3, 4, 2, 3)),
+        case("the gradient", (2, 5, 3), (3, 5), gradient=True),
+        case("one review without padding", (3, 5, 4), (5, 3, 4)),
+    ]
+
+
+def _pool(name: str, done: str, where: str, *changes: tuple) -> Misconception:
+    """Each change: how the first token and how the mean is taken."""
+
+    def pooled(first: Callable, mean: Callable) -> Callable:
+        return lambda hidden, mask: (first(hidden, mask), mean(hidden, mask))
+
+    return Misconception(name, done, where, tuple(pooled(*one) for one in changes))
+
+
+def _cls(hidden: Tensor, attention_mask: Tensor) -> Tensor:
+    return hidden[:, 0]
+
+
+POOL_MISTAKES = (
+    _pool(
+        "padding averaged in",
+        "The mean runs over padding, too.",
+        "Which places does `attention_mask` call real?",
+        (_cls, lambda hidden, mask: hidden.mean(1)),
+    ),
+    _pool(
+        "divided by the padded length",
+        "Only real tokens were added up, but the sum was divided by the padded length.",
+        "How many vectors were added up for the shortest review?",
+        (_cls, lambda hidden, mask: (hidden * mask[..., None]).mean(1)),
+    ),
+    _pool(
+        "divided by the tokens of the batch",
+        "Each sum was divided by the number of real tokens in all reviews together.",
+        "How many vectors were added up for one review?",
+        (_cls, lambda hidden, mask: (hidden * mask[..., None]).sum(1) / mask.sum()),
+    ),
+    _pool(
+        "sum in place of mean",
+        "The real tokens were added up and not divided.",
+        "What turns a sum into a mean?",
+        (_cls, lambda hidden, mask: (hidden * mask[..., None]).sum(1)),
+    ),
+    _pool(
+        "the last place for [CLS]",
+        "The last place was taken, which is padding in most reviews.",
+        "Where does the tokenizer put [CLS]?",
+        (lambda hidden, mask: hidden[:, -1], _mean),
+    ),
+    _pool(
+        "the last token for [CLS]",
+        "The last real token was taken: that is [SEP].",
+        "Where does the tokenizer put [CLS]?",
+        (_last, _mean),
+    ),
+    _pool(
+        "the first review",
+        "The first row of the batch came back: one review, and all of its tokens.",
+        "Which axis holds the tokens?",
+        (lambda hidden, mask: hidden[0], _mean),
+    ),
+    _pool(
+        "mean without [CLS]",
+        "The mean leaves the first token out; it is a real one as well.",
+        "Which places does `attention_mask` call real?",
+        (_cls, lambda hidden, mask: _mean(hidden[:, 1:], mask[:, 1:])),
+    ),
+    _pool(
+        "mean first",
+        "Both are right, in the other order.",
+        "Which of the two does the docstring promise first?",
+        (_mean, _cls),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "9.5",
+        "Load it with five labels",
+        "function",
+        difficulty=1,
+        minutes=4,
+        points=1,
+        answers=(Answer("load_five", load_five, {"model": ""}),),
+        cases=_load_cases,
+        proves="a class for whole texts, five labels, a pretrained encoder",
+        misconceptions=LOAD_MISTAKES,
+    ),
+    Exercise(
+        "9.5b",
+        "What a head may read",
+        "function",
+        difficulty=2,
+        minutes=6,
+        points=2,
+        answers=(
+            Answer(
+                "first_and_mean",
+                first_and_mean,
+                {"first": "batch, d_model", "mean": "batch, d_model"},
+            ),
+        ),
+        cases=_pool_cases,
+        proves="the token [CLS], a mean without padding, the gradient",
+        misconceptions=POOL_MISTAKES,
+    ),
+)

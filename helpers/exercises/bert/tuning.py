@@ -1,0 +1,384 @@
+"""9.8: the optimizer and one pass of fine-tuning; 9.9 and 9.10 are talked about."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import SGD, Adam, AdamW
+from torch.optim.lr_scheduler import LambdaLR
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.exercises.bert.shared import (
+    Watched,
+    left_alone,
+    library_ready,
+    number,
+    tiny_batch,
+    tiny_classifier,
+)
+
+RATE = 5e-5
+
+
+def make_optimizer(model: nn.Module) -> AdamW:
+    """The course's own answer to the first half of 9.8."""
+    return AdamW(model.parameters(), lr=RATE)
+
+
+def train_epoch(
+    model: Any, batches: Iterable[dict], optimizer: Any, scheduler: Any
+) -> list[float]:
+    """The course's own answer to the second half of 9.8."""
+    return _epoch(model, batches, optimizer, scheduler)
+
+
+def _update(loss: Any, optimizer: Any, scheduler: Any) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    scheduler.step()
+
+
+def _epoch(
+    model: Any,
+    batches: Iterable[dict],
+    optimizer: Any,
+    scheduler: Any,
+    *,
+    mode: Callable = nn.Module.train,
+    inputs: Callable = dict,
+    update: Callable = _update,
+    after: Callable = lambda scheduler: None,
+    keep: Callable = torch.Tensor.item,
+    result: Callable = list,
+) -> Any:
+    """One pass with one step exchanged."""
+    mode(model)
+    losses = []
+    for batch in batches:
+        loss = model(**inputs(batch)).loss
+        update(loss, optimizer, scheduler)
+        losses.append(keep(loss))
+    after(scheduler)
+    return result(losses)
+
+
+# --- what is looked at ----------------------------------------------------------------
+
+
+def _small(seed: int) -> nn.Module:
+    draw = torch.Generator().manual_seed(seed)
+    model = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3)).double()
+    with torch.no_grad():
+        for weight in model.parameters():
+            size = weight.shape
+            weight.copy_(2 * torch.randn(size, generator=draw, dtype=torch.float64))
+    return model
+
+
+def _optimize(call: Callable, seed: int) -> Look:
+    """Three steps with gradients that the answer does not choose."""
+    model = _small(seed)
+    optimizer = call(model)
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        return Look({"optimizer": type(optimizer).__name__})
+    before = nn.utils.parameters_to_vector(model.parameters()).detach().clone()
+    for step in range(3):
+        for place, weight in enumerate(model.parameters()):
+            weight.grad = (weight.detach() * (place + 1) + step).cos()
+        optimizer.step()
+    moved = nn.utils.parameters_to_vector(model.parameters()).detach() - before
+    rates = tuple(sorted({group["lr"] for group in optimizer.param_groups}))
+    return Look({"moved, in learning rates": moved / RATE, "learning rate": rates})
+
+
+def _train(call: Callable, batches: list[dict], seed: int) -> Look:
+    """Two passes: losses, weights and learning rate after each.
+
+    There is no dropout, so that the losses can be compared; but the mode is looked at.
+    """
+    model = Watched(tiny_classifier(seed, dropout=0.0).eval())  # as evaluate left it
+    optimizer = AdamW(model.parameters(), lr=0.02)
+    scheduler = LambdaLR(optimizer, lambda step: 1 / (1 + step))
+    judged: dict[str, Any] = {}
+    graphs, left = False, []
+    for name in ("first", "second"):
+        handed = [dict(batch) for batch in batches]
+        losses = call(model, handed, optimizer, scheduler)
+        left.append(left_alone(batches, handed))
+        if isinstance(losses, list | tuple):
+            graphs |= any(getattr(loss, "requires_grad", False) for loss in losses)
+            losses = tuple(number(loss) for loss in losses)
+        weights = nn.utils.parameters_to_vector(model.parameters())
+        judged[f"losses of the {name} pass"] = losses
+        judged[f"weights after the {name} pass"] = weights
+        judged[f"learning rate after the {name} pass"] = scheduler.get_last_lr()[0]
+    return Look(
+        judged
+        | {"mode": model.story().get("mode of the model", "not called")}
+        | {"graphs of the losses": "kept" if graphs else "let go"}
+        | {"batches": next((one for one in left if one != "as they were"), left[0])}
+    )
+
+
+def _cases(seed: int) -> list[Case]:
+    library_ready()
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, *sizes: tuple[int, ...]) -> Case:
+        batches = [tiny_batch(draw, *lengths) for lengths in sizes]
+        return Case(name, (batches, seed), look=_train, of=1, tolerance=1e-7)
+
+    return [
+        Case("a small network, three steps", (seed,), look=_optimize),
+        case("two passes over two batches", (5, 3), (4, 6, 2)),
+    ]
+
+
+# --- what goes wrong ------------------------------------------------------------------
+
+
+def _with(kind: type, **more: Any) -> Callable:
+    return lambda model: kind(model.parameters(), **more)
+
+
+def _last_layer(model: nn.Module) -> AdamW:
+    return AdamW(list(model.children())[-1].parameters(), lr=RATE)
+
+
+def _unbiased(model: nn.Module) -> AdamW:
+    weights, biases = (
+        [one for one in model.parameters() if (one.dim() > 1) is many]
+        for many in (True, False)
+    )
+    groups = [{"params": weights}, {"params": biases, "weight_decay": 0.0}]
+    return AdamW(groups, lr=RATE)
+
+
+OPTIMIZER_MISTAKES = (
+    Misconception(
+        "no weight decay",
+        "The weights don't decay: this is plain Adam, or an AdamW whose decay is 0.",
+        "What does the W in AdamW stand for, and how large is it as it comes?",
+        (_with(Adam, lr=RATE), _with(AdamW, lr=RATE, weight_decay=0.0)),
+    ),
+    Misconception(
+        "biases without decay",
+        "The biases don't decay. That is BERT's own recipe; AdamW as it comes treats "
+        "all weights alike.",
+        "Into how many groups did you sort the parameters? The docstring asks for one.",
+        (_unbiased,),
+    ),
+    Misconception(
+        "decay as part of the gradient",
+        "This is Adam with a decay that goes into the gradient; AdamW keeps the two "
+        "apart.",
+        "Which class of torch.optim does the task name?",
+        (_with(Adam, lr=RATE, weight_decay=0.01),),
+    ),
+    Misconception(
+        "the default learning rate",
+        "The learning rate is torch's default, 20 times higher than asked for.",
+        "Which learning rate does the task name?",
+        (_with(AdamW), _with(AdamW, lr=1e-3)),
+    ),
+    Misconception(
+        "another learning rate",
+        "The learning rate is not the one asked for.",
+        "Count the zeros of 5e-5.",
+        (
+            _with(AdamW, lr=5e-4),
+            _with(AdamW, lr=5e-3),
+            _with(AdamW, lr=5e-6),
+            _with(AdamW, lr=2e-5),
+        ),
+    ),
+    Misconception(
+        "only the head",
+        "Only the last layer is trained; the pretrained weights stay as they are.",
+        "Whose parameters does the optimizer hold?",
+        (_last_layer,),
+    ),
+    Misconception(
+        "plain gradient descent",
+        "SGD takes steps as long as the gradient; AdamW scales each weight's own step.",
+        "Which class of torch.optim does the task name?",
+        (_with(SGD, lr=RATE),),
+    ),
+)
+
+
+def _never_cleared(loss: Any, optimizer: Any, scheduler: Any) -> None:
+    loss.backward()
+    optimizer.step()
+    scheduler.step()
+
+
+def _cleared_once(
+    model: Any, batches: Iterable[dict], optimizer: Any, scheduler: Any
+) -> Any:
+    optimizer.zero_grad()
+    return _epoch(model, batches, optimizer, scheduler, update=_never_cleared)
+
+
+def _clipped(loss: Any, optimizer: Any, scheduler: Any) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    for group in optimizer.param_groups:
+        nn.utils.clip_grad_norm_(group["params"], 1.0)
+    optimizer.step()
+    scheduler.step()
+
+
+def _cleared_too_late(loss: Any, optimizer: Any, scheduler: Any) -> None:
+    loss.backward()
+    optimizer.zero_grad()
+    optimizer.step()
+    scheduler.step()
+
+
+def _no_schedule(loss: Any, optimizer: Any, scheduler: Any) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def _schedule_first(loss: Any, optimizer: Any, scheduler: Any) -> None:
+    scheduler.step()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def _no_backward(loss: Any, optimizer: Any, scheduler: Any) -> None:
+    optimizer.zero_grad()
+    optimizer.step()
+    scheduler.step()
+
+
+def _no_step(loss: Any, optimizer: Any, scheduler: Any) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    scheduler.step()
+
+
+def _without_mask(batch: dict) -> dict:
+    return {name: batch[name] for name in batch if name != "attention_mask"}
+
+
+def _popped(batch: dict) -> dict:
+    return {"labels": batch.pop("labels"), **batch}
+
+
+def _wrong(name: str, done: str, where: str, *changes: Any) -> Misconception:
+    spellings = tuple(
+        partial(_epoch, **change) if isinstance(change, dict) else change
+        for change in changes
+    )
+    return Misconception(name, done, where, spellings, of=1)
+
+
+EPOCH_MISTAKES = (
+    _wrong(
+        "evaluation mode",
+        "The model was trained in the mode in which it was found, without dropout.",
+        "In which mode does `evaluate` leave a model? Which one does training need?",
+        {"mode": lambda model: model},
+        {"mode": nn.Module.eval},
+    ),
+    _wrong(
+        "gradients never cleared",
+        "Each step also takes the gradients of steps before it.",
+        "What does `backward` do with a gradient that is already there?",
+        {"update": _never_cleared},
+        _cleared_once,
+    ),
+    _wrong(
+        "gradients clipped",
+        "The gradients were clipped before the step. That can be wise, but the task "
+        "does not ask for it.",
+        "Which calls does the hint count for a batch?",
+        {"update": _clipped},
+    ),
+    _wrong(
+        "weights never moved",
+        "The losses came back, but the weights stayed where they were.",
+        "Clear, backward, step: in which order, and is one of them missing?",
+        {"update": _cleared_too_late},
+        {"update": _no_backward},
+        {"update": _no_step},
+    ),
+    _wrong(
+        "schedule not followed",
+        "The learning rate stayed where it was.",
+        "Who tells the scheduler that a step is over?",
+        {"update": _no_schedule},
+    ),
+    _wrong(
+        "schedule ahead of the optimizer",
+        "The learning rate was changed before the step that it was meant for.",
+        "Which of the two steps comes first?",
+        {"update": _schedule_first},
+    ),
+    _wrong(
+        "schedule once per pass",
+        "The learning rate changed once in a pass, not once in a step.",
+        "How many steps does a schedule of this lesson count: batches, or passes?",
+        {"update": _no_schedule, "after": lambda scheduler: scheduler.step()},
+    ),
+    _wrong(
+        "mask not passed on",
+        "The model got the ids without the mask, and read padding.",
+        "What does a batch hold beside ids and labels?",
+        {"inputs": _without_mask},
+    ),
+    _wrong(
+        "batches changed",
+        "All is right, but the batches were changed on the way; they belong to the "
+        "caller, who needs them again.",
+        "Look for `pop`, `del` and assignments that touch a batch: work on a copy.",
+        {"inputs": _popped},
+    ),
+    _wrong(
+        "graphs kept",
+        "The losses came back as tensors with their graphs: all that led to them stays "
+        "in memory.",
+        "The docstring promises plain numbers. Which method makes one of a tensor?",
+        {"keep": lambda loss: loss},
+    ),
+    _wrong(
+        "only the last loss",
+        "The loss of the last batch came back alone.",
+        "The docstring promises a list. Of what?",
+        {"result": lambda losses: losses[-1]},
+        {"result": lambda losses: losses[-1:]},
+    ),
+    _wrong(
+        "mean of the losses",
+        "One mean came back, not the loss of each batch.",
+        "The docstring promises a list. Of what?",
+        {"result": lambda losses: sum(losses) / len(losses)},
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "9.8",
+        "AdamW, and one pass of fine-tuning",
+        "function",
+        difficulty=3,
+        minutes=12,
+        points=3,
+        answers=(
+            Answer("make_optimizer", make_optimizer, {"optimizer": ""}),
+            Answer("train_epoch", train_epoch, {"losses": ""}),
+        ),
+        cases=_cases,
+        proves="AdamW and its rate; dropout on, two passes of steps, the schedule",
+        misconceptions=OPTIMIZER_MISTAKES + EPOCH_MISTAKES,
+    ),
+    Exercise("9.9", "Why is it so bad?", "written", difficulty=3, minutes=12, points=4),
+    Exercise("9.10", "Beat it", "open", difficulty=4, minutes=30),
+)

@@ -1,0 +1,1 @@
+"""Lesson 09, solved differently: recursion, numpy, library classes, other orders."""

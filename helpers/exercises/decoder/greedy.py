@@ -1,0 +1,437 @@
+"""5.5: greedy decoding, on a scripted model that ends each sentence when it is told."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.exercises.decoder.shared import normal, real, words
+from helpers.generation import decoding
+from helpers.models.transformer import Transformer, TransformerConfig, look_ahead_mask
+
+VOCAB = 23
+LOUD = 1e3  # drowns every other score
+
+
+class Scripted(nn.Module):
+    """A stand-in for a Transformer: the source's first number says when to end.
+
+    Its scores depend on every visible word of the target, directly and through a
+    second look, and on every visible word of the source. Padding and the start token
+    are never the best.
+    """
+
+    def __init__(self, draw: torch.Generator, start: int, end: int) -> None:
+        super().__init__()
+        self.table, self.other = (normal(draw, 99, VOCAB) for _ in range(2))
+        self.silent, self.end = [0, start], end
+        self.encoded = self.decoded = 0  # sentences, however they are batched
+        self.scored = 0.0  # tells mistakes apart that led to the same words
+
+    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
+        """(B, S) -> (B, S, V + 1): a row per word, and when to end."""
+        self.encoded += len(source)
+        due = source[:, :1].expand_as(source).unsqueeze(-1)
+        mixed = _visible(source_mask, source.shape[1]) @ self.other[source]
+        return torch.cat([self.other[source] + mixed, due.double()], -1)
+
+    def decode(
+        self,
+        target: Tensor,
+        memory: Tensor,
+        target_mask: Tensor | None,
+        source_mask: Tensor | None = None,
+    ) -> Tensor:
+        """(B, T) -> scores (B, T, V)."""
+        self.decoded += len(target)
+        length = target.shape[1]
+        may = _visible(target_mask, length)
+        place = 1 / torch.arange(1, length + 1).double()[:, None]
+        first = (may @ (self.table[target] * place)).tanh()
+        seen = _visible(source_mask, memory.shape[1]) @ memory[..., :-1].tanh()
+        scores = 2 * may @ first + 3 * first.roll(1, -1) + 4 * seen
+        scores[..., self.silent] -= LOUD
+        due = memory[:, 0, -1:] == torch.arange(1, length + 1)  # (B, T)
+        scores[..., self.end] += LOUD * (2 * due.double() - 1)
+        self.scored += scores[:, -1].sum().item()
+        return scores
+
+    def forward(
+        self, source: Tensor, target: Tensor, source_mask: Any, target_mask: Any
+    ) -> Tensor:
+        """Both in one call."""
+        memory = self.encode(source, source_mask)
+        return self.decode(target, memory, target_mask, source_mask)
+
+
+def _visible(mask: Tensor | None, length: int) -> Tensor:
+    """A mask as numbers, (B or 1, T or 1, S)."""
+    if mask is None:
+        return torch.ones(1, 1, length, dtype=torch.float64)
+    mask = mask.squeeze(1) if mask.dim() == 4 else mask
+    return mask.double() if mask.dim() == 3 else mask.double()[None]
+
+
+def greedy_decode(
+    model: Any,
+    source: Tensor,
+    source_mask: Tensor | None,
+    start: int,
+    end: int,
+    max_new_tokens: int,
+) -> Tensor:
+    """The course's own answer to 5.5."""
+    return decoding.greedy_decode(
+        model, source, source_mask, start, end, max_new_tokens
+    )
+
+
+def _look(call: Callable, model: Any, source: Tensor, *inputs: Any) -> Look:
+    ids = call(model, source, *inputs)
+    if not isinstance(model, Scripted):
+        return Look({"ids": ids})
+    times = model.encoded / len(source)
+    seen = {
+        "ids": ids,
+        "times the source was encoded": int(times) if times % 1 == 0 else times,
+        "decode": "once per word" if model.decoded <= _written(ids) else "more often",
+    }
+    return Look(seen, {"scored": model.scored})
+
+
+def _written(ids: Any) -> float:
+    """How many words these ids are, sentence by sentence; no end of them if unknown."""
+    whole = isinstance(ids, Tensor) and ids.dim() == 2
+    return ids[:, 1:].numel() if whole else float("inf")
+
+
+def _case(name: str, model: Any, source: Tensor, *rest: Any) -> Case:
+    names = ("model", "source", "source_mask", "start", "end", "max_new_tokens")
+    return Case(name, (model, source, *rest), inputs=names, look=_look)
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def scripted(name: str, due: list[int], length: int, most: int, *lengths: int):
+        start, end = 9, 7
+        source = words(draw, 90, len(due), length) + 8
+        source[:, 0] = torch.tensor(due)
+        mask = real(*lengths, of=length) if lengths else None
+        model = Scripted(draw, start, end)
+        return _case(name, model, source, mask, start, end, most)
+
+    return [
+        scripted("one sentence of 6 words", [6], 5, 9),
+        scripted("sentences of 6, 2 and 4 words", [6, 2, 4], 5, 9),
+        scripted("padding in the source", [4, 7, 8, 6], 6, 9, 6, 2, 1, 3),
+        scripted("no time to end", [4, 2, 7], 3, 5, 3, 1, 2),
+        scripted("room for one word", [3, 2], 4, 1),
+        _real_model(draw),
+    ]
+
+
+def _real_model(draw: torch.Generator) -> Case:
+    """A small random Transformer; the end is a word that it does write, not start."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(int(words(draw, 10_000, 1)))
+        config = TransformerConfig(17, 19, 12, 3, 11, 2, 23, norm_first=True)
+        model = Transformer(config).double().eval()
+        for value in model.parameters():
+            nn.init.normal_(value, std=0.5)
+        with torch.no_grad():
+            model.final_layer.bias[[0, 18]] = -LOUD  # padding and start: never best
+    source, mask = words(draw, 17, 3, 7), real(7, 4, 2, of=7)
+    free = decoding.greedy_decode(model, source, mask, 18, -1, 6)
+    end = int(free[0, 4])
+    return _case("a small Transformer", model, source, mask, 18, end, 8)
+
+
+def _greedy(
+    model: Any,
+    source: Tensor,
+    source_mask: Tensor | None,
+    start: int,
+    end: int,
+    max_new_tokens: int,
+    *,
+    begin: Callable = lambda source, start, end: source.new_full(
+        (len(source), 1), start
+    ),
+    future: Callable = look_ahead_mask,
+    fed: Callable = lambda ids: ids,
+    memory_mask: bool = True,
+    encoder_mask: bool = True,
+    again: bool = False,
+    place: Callable = lambda logits, start, end: logits[:, -1],
+    choose: Callable = lambda scores: scores.argmax(-1),
+    fill: Callable = lambda best, ended, end: best.masked_fill(ended, 0),
+    stop: Callable = lambda ended: ended.all(),
+    before: bool = False,
+    early: bool = False,
+    fewer: int = 0,
+    finish: Callable = lambda ids: ids,
+) -> Tensor:
+    """Greedy decoding with one step exchanged."""
+    mask = source_mask if encoder_mask else None
+    memory = model.encode(source, mask)
+    ids = begin(source, start, end)
+    ended = torch.zeros(len(source), dtype=torch.bool)
+    for step in range(max_new_tokens - fewer):
+        if again and step:
+            memory = model.encode(source, mask)
+        given = fed(ids)
+        logits = model.decode(
+            given,
+            memory,
+            future(given.shape[1]),
+            source_mask if memory_mask else None,
+        )
+        best = choose(place(logits, start, end))
+        if before:
+            ended |= best == end
+        best = fill(best, ended, end)
+        if early and stop(ended | (best == end)):
+            break
+        ids = torch.cat([ids, best[:, None]], 1)
+        ended |= best == end
+        if stop(ended):
+            break
+    return finish(ids)
+
+
+def _with(**steps: Any) -> Callable:
+    return lambda *inputs: _greedy(*inputs, **steps)
+
+
+def _never(ended: Tensor) -> bool:
+    return False
+
+
+def _unfilled(best: Tensor, ended: Tensor, end: int) -> Tensor:
+    return best
+
+
+MISTAKES = (
+    Misconception(
+        "no start token",
+        "The target begins with another token than `start`.",
+        "What does the decoder read before it has written a word?",
+        (
+            _with(begin=lambda source, start, end: source.new_zeros(len(source), 1)),
+            _with(
+                begin=lambda source, start, end: source.new_full((len(source), 1), end)
+            ),
+            _with(begin=lambda source, start, end: source[:, :1]),
+        ),
+    ),
+    Misconception(
+        "start token cut off",
+        "The words are right, but the start token was taken off the result.",
+        "Read the docstring's last line again.",
+        (_with(finish=lambda ids: ids[:, 1:]),),
+    ),
+    Misconception(
+        "stops never",
+        "It goes on until max_new_tokens, though all sentences have ended.",
+        "When is there nothing left to write? Where do you ask?",
+        (_with(stop=_never),),
+    ),
+    Misconception(
+        "the end means nothing",
+        "The end token is treated like any other word: nothing stops after it.",
+        "Where does your code use `end`?",
+        (_with(stop=_never, fill=_unfilled),),
+    ),
+    Misconception(
+        "stops the batch at the first end",
+        "As soon as one sentence has ended, the others are cut off.",
+        "Do you ask whether any or whether all have ended?",
+        (
+            _with(stop=lambda ended: ended.any()),
+            _with(stop=lambda ended: ended.any(), fill=_unfilled),
+        ),
+    ),
+    Misconception(
+        "waits for the first sentence only",
+        "It stops when the first sentence of the batch has ended.",
+        "Your test for the end: how many sentences does it look at?",
+        (_with(stop=lambda ended: ended[0]),),
+    ),
+    Misconception(
+        "all ends in the same step",
+        "It stops only when all sentences write the end token in the very same step.",
+        "Who remembers which sentences have ended before?",
+        (
+            lambda *inputs: _forgetful(*inputs),
+            lambda *inputs: _forgetful(*inputs, fill=True),
+        ),
+    ),
+    Misconception(
+        "words after the end",
+        "A sentence that has ended is not filled with padding: words follow its end.",
+        "What is written in a sentence that has ended, while others go on?",
+        (_with(fill=_unfilled),),
+    ),
+    Misconception(
+        "padded with the end token",
+        "After its end a sentence is filled with end tokens, not with padding.",
+        "Which id is padding in this course?",
+        (_with(fill=lambda best, ended, end: best.masked_fill(ended, end)),),
+    ),
+    Misconception(
+        "end token lost",
+        "The end token itself is missing: it was replaced by padding or not written.",
+        "What comes first in your loop: writing the word, or noting that it ends?",
+        (
+            _with(before=True),
+            _with(before=True, early=True),
+            _with(before=True, stop=_never),
+            _with(early=True),
+        ),
+    ),
+    Misconception(
+        "reads the wrong position",
+        "The next word is taken from the scores at the first place, which never "
+        "change.",
+        "Row t scores the word after word t. Which row scores the word after the last?",
+        (_with(place=lambda logits, start, end: logits[:, 0]),),
+    ),
+    Misconception(
+        "the last word only",
+        "The decoder gets only the last word: it forgets what it wrote before.",
+        "What must the decoder know to write the next word?",
+        (_with(fed=lambda ids: ids[:, -1:]),),
+    ),
+    Misconception(
+        "no look-ahead mask",
+        "The decoder runs without a mask: words written early see later ones, as they "
+        "never did in training.",
+        "Which mask did training use at these places?",
+        (_with(future=lambda length: None),),
+    ),
+    Misconception(
+        "source mask not passed to decode",
+        "While writing, the decoder reads the padding of the source.",
+        "Follow `source_mask`: how many calls need it?",
+        (_with(memory_mask=False),),
+    ),
+    Misconception(
+        "source mask not passed to encode",
+        "The source was read with its padding.",
+        "Follow `source_mask`: how many calls need it?",
+        (_with(encoder_mask=False),),
+    ),
+    Misconception(
+        "source mask ignored",
+        "The source's mask is not used at all.",
+        "Follow `source_mask`: how many calls need it?",
+        (_with(encoder_mask=False, memory_mask=False),),
+    ),
+    Misconception(
+        "encoder in the loop",
+        "The words are right, but the source was read again for each of them.",
+        "Does the source change while you write?",
+        (_with(again=True),),
+    ),
+    Misconception(
+        "decode called too often",
+        "The words are right, but `decode` ran more often than once per word.",
+        "Where do you call `decode`, and when is there nothing left to write?",
+        (
+            lambda *inputs: _cut_afterwards(*inputs),
+            lambda *inputs: _filled_afterwards(*inputs),
+            lambda model, *inputs: _greedy(_Stutter(model), *inputs),
+        ),
+    ),
+    Misconception(
+        "not cut to the longest sentence",
+        "The result is as wide as max_new_tokens allows, though all sentences ended "
+        "before.",
+        "The docstring says how far the padding goes: up to which sentence?",
+        (lambda *inputs: _as_wide_as_may_be(*inputs),),
+    ),
+    Misconception(
+        "one word too few",
+        "The start token was counted among the new ones.",
+        "How many tokens may be written, and how many stand there already?",
+        (_with(fewer=1),),
+    ),
+    Misconception(
+        "least likely word",
+        "The word with the lowest score was taken.",
+        "Which end of the scores is good?",
+        (_with(choose=lambda scores: scores.argmin(-1)),),
+    ),
+)
+
+
+def _cut_afterwards(*inputs: Any) -> Tensor:
+    """All words that may be written, then without the columns of padding alone."""
+    ids = _greedy(*inputs, stop=_never)
+    return ids[:, (ids != 0).any(0)]
+
+
+def _filled_afterwards(*inputs: Any) -> Tensor:
+    """The same, with padding behind each end only when all is written."""
+    ids, end = _greedy(*inputs, stop=_never, fill=_unfilled), inputs[-2]
+    ends = (ids == end).long()
+    ids[ends.cumsum(1) > ends] = 0
+    return ids[:, (ids != 0).any(0)]
+
+
+def _as_wide_as_may_be(*inputs: Any) -> Tensor:
+    ids = _greedy(*inputs)
+    return nn.functional.pad(ids, (0, inputs[-1] + 1 - ids.shape[1]))
+
+
+class _Stutter:
+    """Asks the model twice for each word."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.encode = model.encode
+
+    def decode(self, *inputs: Any) -> Tensor:
+        """Decode, and decode again."""
+        self.model.decode(*inputs)
+        return self.model.decode(*inputs)
+
+
+def _forgetful(
+    model, source, source_mask, start, end, max_new_tokens, fill=False
+) -> Tensor:
+    memory = model.encode(source, source_mask)
+    ids = source.new_full((len(source), 1), start)
+    best = torch.zeros(len(source)) - 1
+    for _ in range(max_new_tokens):
+        mask = look_ahead_mask(ids.shape[1])
+        ended = (best == end) & fill
+        best = model.decode(ids, memory, mask, source_mask)[:, -1].argmax(-1)
+        best = best.masked_fill(ended, 0)
+        ids = torch.cat([ids, best[:, None]], 1)
+        if (best == end).all():
+            break
+    return ids
+
+
+EXERCISES = (
+    Exercise(
+        "5.5",
+        "Greedy decoding",
+        "function",
+        difficulty=3,
+        minutes=20,
+        points=4,
+        core=True,
+        answers=(
+            Answer("greedy_decode", greedy_decode, {"ids": "batch, 1 + written"}),
+        ),
+        cases=_cases,
+        proves="start, end and padding in a batch, both masks, one look at the source, "
+        "one call of decode per word, a real model",
+        misconceptions=MISTAKES,
+    ),
+)

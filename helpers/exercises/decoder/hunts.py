@@ -1,0 +1,361 @@
+"""5.6: a loss below its floor, mass on padding, a wrong side; 5.7: three readings."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Misconception,
+    mistake,
+    value_cases,
+)
+from helpers.exercises.decoder.layer import DecoderLayer
+from helpers.exercises.decoder.shared import normal, real
+
+# --- 5.6 ---
+
+FLOOR = (
+    Misconception(
+        "bits",
+        "That is the logarithm to base 2, in bits; torch's cross-entropy uses base e.",
+        "Which logarithm does `math.log` take?",
+        (math.log2(11),),
+    ),
+    Misconception(
+        "the probability itself",
+        "That is the probability of each word, not yet a loss.",
+        "The loss is minus the logarithm of the probability of the right word.",
+        (1 / 11,),
+    ),
+    Misconception(
+        "the whole vocabulary",
+        "13 ids exist, but padding and the start token are never asked for.",
+        "From how many words is the target drawn?",
+        (math.log(13), math.log(12)),
+    ),
+    Misconception(
+        "the wrong argument: source_mask",
+        "No source is padded here, so a source mask would change nothing.",
+        "Which words does the model get right, and which one not? What follows them?",
+        ("source_mask",),
+        of=1,
+    ),
+    Misconception(
+        "the wrong argument: memory",
+        "The memory is handed on; but the target has nothing to do with the source.",
+        "Which words does the model get right, and which one not? What follows them?",
+        ("memory", "source"),
+        of=1,
+    ),
+    Misconception(
+        "another spelling",
+        "`forward` has no argument of that name.",
+        "Look at the first line of `Trusting.forward`, and copy the name.",
+        ("mask", "masks", "look_ahead_mask", "causal_mask", "target mask", "tgt_mask"),
+        of=1,
+    ),
+)
+
+# --- 5.6b ---
+
+
+def mass_on_padding(weights: Tensor, source_mask: Tensor) -> float:
+    """The course's own answer to 5.6b."""
+    return _mass(weights, source_mask)
+
+
+def _mass(
+    weights: Tensor,
+    source_mask: Tensor,
+    *,
+    over: Callable = lambda mask: ~mask,
+    gather: Callable = lambda blocked: blocked.sum(-1),
+    average: Callable = lambda rows: rows.mean(),
+) -> float:
+    blocked = torch.where(over(source_mask), weights, 0.0)  # (B, H, T, S)
+    return average(gather(blocked)).item()
+
+
+def _mass_cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, size: tuple[int, int, int, int], *lengths: int) -> Case:
+        weights = normal(draw, *size).softmax(-1)
+        args = (weights, real(*lengths, of=size[-1]))
+        return Case(name, args, inputs=("weights", "source_mask"))
+
+    return [
+        case("three of six source words are padding", (2, 3, 5, 6), 6, 3),
+        case("more padding than words", (3, 2, 4, 7), 2, 7, 1),
+        case("no padding", (2, 3, 5, 4), 4, 4),
+        Case(
+            "padding in front and in the middle",
+            (normal(draw, 3, 2, 4, 5).softmax(-1), _anywhere()),
+            inputs=("weights", "source_mask"),
+        ),
+    ]
+
+
+def _anywhere() -> Tensor:
+    """A mask (B=3, 1, 1, S=5) whose padding does not stand at the end."""
+    rows = [[0, 0, 1, 1, 1], [1, 0, 1, 0, 1], [1, 1, 0, 0, 1]]
+    return torch.tensor(rows, dtype=torch.bool)[:, None, None]
+
+
+def _at_the_end(mask: Tensor) -> Tensor:
+    return torch.arange(mask.shape[-1]) >= mask.sum(-1, keepdim=True)
+
+
+MASS_MISTAKES = (
+    Misconception(
+        "padding only at the end",
+        "The last keys of each sequence were taken for padding, as many as there are; "
+        "but padding may also stand in front or between.",
+        "The mask says for each key what it is, not only how many are real.",
+        (partial(_mass, over=_at_the_end),),
+    ),
+    Misconception(
+        "mass on the words",
+        "That is the share of the real words; the rest of 1 lies on padding.",
+        "The mask is True for real words.",
+        (partial(_mass, over=lambda mask: mask),),
+    ),
+    Misconception(
+        "mean weight of a key",
+        "The weights were averaged over the keys; a query's share is their sum.",
+        "Over which axis do the weights of one query sum to 1?",
+        (
+            partial(_mass, gather=lambda blocked: blocked.mean(-1)),
+            lambda weights, mask: (
+                weights[(~mask).expand_as(weights)].mean().nan_to_num().item()
+            ),
+            lambda weights, mask: weights[(~mask).expand_as(weights)].mean().item(),
+        ),
+    ),
+    Misconception(
+        "sum over everything",
+        "The shares of all queries were added up; the average is asked for.",
+        "How many queries share out a mass of 1 each?",
+        (partial(_mass, average=lambda rows: rows.sum()),),
+    ),
+    Misconception(
+        "first sequence only",
+        "Only the first sequence of the batch was looked at.",
+        "Over which axes do you average?",
+        (partial(_mass, average=lambda rows: rows[0].mean()),),
+    ),
+    Misconception(
+        "largest weight",
+        "That is the largest weight on padding, not the sum.",
+        "Over which axis do the weights of one query sum to 1?",
+        (partial(_mass, gather=lambda blocked: blocked.amax(-1)),),
+    ),
+    Misconception(
+        "share of the padded keys",
+        "That is how many of the source's places are padding, whatever their weights.",
+        "Where does your function use `weights`?",
+        (lambda weights, mask: (~mask).double().mean().item(),),
+    ),
+)
+
+# --- 5.6c ---
+
+
+def reads_memory(layer: Callable) -> bool:
+    """The course's own answer to 5.6c."""
+    return _reads(layer)
+
+
+def _close(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one, other, atol=1e-5)
+
+
+def _reads(
+    layer: Callable,
+    listens: bool = True,
+    in_any_order: bool = True,
+    close: Callable = _close,
+    axis: int = 1,
+) -> bool:
+    draw = torch.Generator().manual_seed(56)
+    x, memory, other = (normal(draw, 3, 5, 8).float() for _ in range(3))
+    output = layer(x, memory)
+    heard = not close(layer(x, other), output)
+    as_a_set = close(layer(x, memory.flip(axis)), output)
+    return (heard or not listens) and (as_a_set or not in_any_order)
+
+
+def _patient(
+    layer: Any,
+    ask: Callable = lambda y, memory: (y, memory, memory),
+    front: Callable = lambda x, memory: x,
+) -> Callable:
+    """A decoder layer as a function of x and memory; float64 inside."""
+
+    @torch.no_grad()
+    def run(x: Tensor, memory: Tensor) -> Tensor:
+        y, m = x.double(), memory.double()
+        y = layer.add(front(y, m), lambda z: layer.recall(z, None, None), layer.norm1)
+        y = layer.add(y, lambda z: layer.cross_attention(*ask(z, m)), layer.norm2)
+        return layer.add(y, layer.think, layer.norm3).to(x.dtype)
+
+    return run
+
+
+def _rounding(layer: Callable) -> Callable:
+    """The same, rounded as sums in another order would be: the first key decides."""
+
+    def run(x: Tensor, memory: Tensor) -> Tensor:
+        odd = memory[:, :1, :1] > memory[:, -1:, :1]  # (B, 1, 1)
+        output = layer(x, memory)
+        return output * (1 + odd * torch.finfo(output.dtype).eps)
+
+    return run
+
+
+def _diagonal(y: Tensor, memory: Tensor) -> tuple:
+    mask = torch.ones(y.shape[1], memory.shape[1], dtype=torch.bool).tril()
+    return y, memory, memory, mask
+
+
+def _patients(seed: int) -> list[Case]:
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        post = DecoderLayer(8, 2, 16).double().eval()
+        pre = DecoderLayer(8, 4, 12, norm_first=True).double().eval()
+    patients = {
+        "a right layer": _patient(post),
+        "a right layer, pre-norm": _patient(pre),
+        "a right layer whose sums are rounded differently": _rounding(_patient(post)),
+        "one whose keys and values come from the decoder": _patient(
+            post, lambda y, memory: (y, y, y)
+        ),
+        "one whose values come from the decoder": _patient(
+            pre, lambda y, memory: (y, memory, y)
+        ),
+        "one whose keys come from the decoder": _patient(
+            post, lambda y, memory: (y, y, memory)
+        ),
+        "one in which the source asks": _patient(pre, lambda y, memory: (memory, y, y)),
+        "one that adds memory to x": _patient(
+            post, lambda y, memory: (y, y, y), lambda x, memory: x + memory
+        ),
+        "one with a look-ahead mask on memory": _patient(post, _diagonal),
+    }
+    return [Case(name, (one,), inputs=("layer",)) for name, one in patients.items()]
+
+
+@mistake(
+    "only shapes",
+    "The test says True to all of them: each returns the right shape.",
+    "Change something that a layer should notice. What must happen to the output?",
+)
+def _shapes(layer: Callable) -> bool:
+    x = torch.randn(3, 5, 8)
+    return layer(x, torch.randn(3, 5, 8)).shape == x.shape
+
+
+PROBE_MISTAKES = (
+    _shapes,
+    Misconception(
+        "only another memory",
+        "The test changes memory and looks whether the output changes; so it does "
+        "with keys and values from different sides, too.",
+        "Shuffle the words of memory: what must a key and its value do together?",
+        (partial(_reads, in_any_order=False),),
+    ),
+    Misconception(
+        "only another order",
+        "The test shuffles memory; a layer that never reads it does not mind.",
+        "What must happen when memory is a different sentence?",
+        (partial(_reads, listens=False),),
+    ),
+    Misconception(
+        "True to none of them",
+        "The test says False to all of them, the right layers included.",
+        "Which axis of memory holds its words, and what must shuffling them change?",
+        (
+            lambda layer: False,
+            partial(_reads, axis=0),
+            partial(_reads, axis=2),
+        ),
+    ),
+    Misconception(
+        "exact comparison",
+        "Rounded numbers were compared for equality, so a right layer fails too.",
+        "How far apart may two roundings of the same float32 number be?",
+        (partial(_reads, close=torch.equal),),
+    ),
+    Misconception(
+        "order expected to matter",
+        "The test wants another output when memory is shuffled; attention knows no "
+        "order.",
+        "What did exercise 1.7 say about a model without positions?",
+        (lambda layer: _reads(layer, in_any_order=False) and not _reads(layer),),
+    ),
+    Misconception(
+        "verdict turned around",
+        "The test says True to the wrong ones and False to the right ones.",
+        "True means that the layer reads memory as it should.",
+        (lambda layer: not _reads(layer),),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "5.6",
+        "Bug hunt: the loss below the floor",
+        "value",
+        difficulty=2,
+        minutes=8,
+        points=2,
+        answers=(
+            Answer("floor", math.log(11)),
+            Answer("forgotten", "target_mask"),
+        ),
+        cases=lambda seed: value_cases(count=2, within=0.003),
+        proves="ln 11 is the least an honest model can reach; without a target mask it "
+        "reads the answer",
+        misconceptions=FLOOR,
+    ),
+    Exercise(
+        "5.6b",
+        "Bug hunt: who reads the padding?",
+        "function",
+        difficulty=2,
+        minutes=8,
+        points=1,
+        answers=(Answer("mass_on_padding", mass_on_padding, {"mass": ""}),),
+        cases=_mass_cases,
+        proves="the share of attention that falls on padding, wherever it stands, "
+        "averaged over queries",
+        misconceptions=MASS_MISTAKES,
+    ),
+    Exercise(
+        "5.6c",
+        "Bug hunt: keys and values from the wrong side",
+        "probe",
+        difficulty=4,
+        minutes=10,
+        points=2,
+        answers=(Answer("reads_memory", reads_memory, {"verdict": ""}),),
+        cases=_patients,
+        proves="three right layers pass your test, six wrong ones do not",
+        misconceptions=PROBE_MISTAKES,
+    ),
+    Exercise(
+        "5.7",
+        "Three readings of one figure",
+        "written",
+        difficulty=3,
+        minutes=10,
+        points=4,
+    ),
+)

@@ -1,0 +1,569 @@
+"""5.3: the Transformer; 5.4: how many parameters it has."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.exercises.decoder.shared import no_future, normal, real, words
+from helpers.models.encoder import Encoder
+from helpers.models.transformer import Decoder, TransformerConfig
+
+# --- 5.3 ---
+
+
+class Transformer(nn.Module):
+    """The course's own answer to 5.3; misconceptions exchange one of its steps."""
+
+    bias = "there"  # the reference's layer may be a student's, so it says itself
+
+    def __init__(self, config: TransformerConfig) -> None:
+        """Create the three parts."""
+        super().__init__()
+        self.encoder = Encoder(config.source_vocab, *config.stack)
+        self.decoder = Decoder(config.target_vocab, *config.stack)
+        self.final_layer = nn.Linear(config.d_model, config.target_vocab)
+
+    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
+        """(B, S) -> memory (B, S, D)."""
+        return self.encoder(source, source_mask)
+
+    def decode(
+        self,
+        target: Tensor,
+        memory: Tensor,
+        target_mask: Tensor | None,
+        source_mask: Tensor | None = None,
+    ) -> Tensor:
+        """(B, T) and memory (B, S, D) -> logits (B, T, V)."""
+        return self.final_layer(self.decoder(target, memory, target_mask, source_mask))
+
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        source_mask: Tensor | None,
+        target_mask: Tensor | None,
+    ) -> Tensor:
+        """Both -> logits (B, T, V)."""
+        memory = self.encode(source, source_mask)
+        return self.decode(target, memory, target_mask, source_mask)
+
+
+def _both(call: Any, *inputs: Any) -> Look:
+    logits = call.double().eval()(*inputs)
+    return Look({"logits": logits, "bias of final_layer": _bias(call)})
+
+
+def _bias(call: Any) -> str:
+    """What the course's classes say of themselves, and what a student's has."""
+    if isinstance(call, Transformer):
+        return call.bias
+    missing = getattr(call.final_layer, "bias", None) is None
+    return "missing" if missing else "there"
+
+
+def _training(call: Any, *inputs: Any) -> Look:
+    """From one random state: a rate that was not handed on drops the same places."""
+    call.double().train()
+    torch.default_generator.manual_seed(1)
+    return Look({"logits": call(*inputs)})
+
+
+def _reading(call: Any, *inputs: Any) -> Look:
+    return Look({"memory": call.double().eval().encode(*inputs)})
+
+
+def _writing(call: Any, *inputs: Any) -> Look:
+    return Look({"logits": call.double().eval().decode(*inputs)})
+
+
+FEW = TransformerConfig(17, 13, 6, 3, 11, 2, 9, 0.1)  # more words to read
+MANY = TransformerConfig(13, 19, 10, 5, 7, 1, 8, 0.1, norm_first=True)
+LONG = TransformerConfig(7, 5, 4, 2, 3, 1, 520, 0.1)  # longer than by default
+RISKY = replace(FEW, dropout=1.0)
+NAMES = ("source", "target", "source_mask", "target_mask")
+
+
+def _inputs(draw: torch.Generator, config: TransformerConfig, *size: int) -> tuple:
+    """Source (B, S) and target (B, T), each with the last word of its vocabulary."""
+    batch, key, query = size
+    source = words(draw, config.source_vocab, batch, key)
+    target = words(draw, config.target_vocab, batch, query)
+    source[0, 0], target[0, 0] = config.source_vocab - 1, config.target_vocab - 1
+    return source, target
+
+
+def _model_cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+    one = {"init": (FEW,), "inputs": NAMES, "look": _both}
+    two = {"init": (MANY,), "inputs": NAMES, "look": _both}
+    padding, square = real(7, 4, of=7), real(3, 5, of=5)
+    few, many = _inputs(draw, FEW, 2, 7, 5), _inputs(draw, MANY, 2, 4, 3)
+    memory = normal(draw, 2, 4, 10)
+    mask = real(2, 4, of=4)
+    return [
+        Case("both, padding in the source", (*few, padding, no_future(5)), **one),
+        Case("pre-norm, no padding", (*many, None, no_future(3)), **two),
+        Case(
+            "source and target both 5 long",
+            (*_inputs(draw, FEW, 2, 5, 5), square, no_future(5)),
+            **one,
+        ),
+        Case(
+            "encode",
+            (few[0], padding),
+            inputs=("source", "source_mask"),
+            init=(FEW,),
+            look=_reading,
+        ),
+        Case(
+            "decode",
+            (many[1], memory, no_future(3), mask),
+            inputs=("target", "memory", "target_mask", "source_mask"),
+            init=(MANY,),
+            look=_writing,
+        ),
+        Case(
+            "515 words on both sides",
+            (*_inputs(draw, LONG, 1, 515, 515), None, no_future(515)),
+            **{**one, "init": (LONG,)},
+        ),
+        Case(
+            "dropout 1.0, in training",
+            (*few, padding, no_future(5)),
+            **{**one, "init": (RISKY,), "look": _training},
+        ),
+        Case("the gradient", (*many, mask, no_future(3)), **{**two, "gradient": True}),
+    ]
+
+
+def _wrong(**steps: Callable) -> type:
+    return type("_Wrong", (Transformer,), steps)
+
+
+def _decoding(decode: Callable) -> type:
+    """Another `decode`, which `forward` uses too."""
+    return _wrong(
+        decode=lambda self, target, memory, target_mask, source_mask=None: decode(
+            self, target, memory, target_mask, source_mask
+        )
+    )
+
+
+def _finishing(finish: Callable) -> type:
+    def decode(self, *inputs: Any) -> Tensor:
+        return finish(Transformer.decode(self, *inputs))
+
+    return _wrong(decode=decode)
+
+
+def _ending(finish: Callable) -> type:
+    """The same at the end of `forward` alone."""
+
+    def forward(self, *inputs: Any) -> Tensor:
+        return finish(Transformer.forward(self, *inputs))
+
+    return _wrong(forward=forward)
+
+
+def _calling(forward: Callable) -> type:
+    return _wrong(
+        forward=lambda self, source, target, source_mask, target_mask: forward(
+            self, source, target, source_mask, target_mask
+        )
+    )
+
+
+def _other_vocabularies(self: Any, config: TransformerConfig) -> None:
+    turned = replace(
+        config, source_vocab=config.target_vocab, target_vocab=config.source_vocab
+    )
+    Transformer.__init__(self, turned)
+
+
+def _left_out() -> list[type]:
+    """Encoder and decoder with some options as they are by default."""
+    default = TransformerConfig(1, 1)
+
+    def build(names: tuple[str, ...]) -> Callable:
+        kept = {name: getattr(default, name) for name in names}
+        return lambda self, config: Transformer.__init__(self, replace(config, **kept))
+
+    options = ("max_length", "dropout", "norm_first")
+    return [
+        _wrong(__init__=build(names))
+        for count in (1, 2, 3)
+        for names in combinations(options, count)
+    ]
+
+
+def _source_words_scored(self: Any, config: TransformerConfig) -> None:
+    Transformer.__init__(self, config)
+    self.final_layer = nn.Linear(config.d_model, config.source_vocab)
+
+
+def _detached(self: Any, source: Tensor, target: Tensor, mask: Any, future: Any):
+    return self.decode(target, self.encode(source, mask).detach(), future, mask)
+
+
+MODEL_MISTAKES = (
+    Misconception(
+        "options left out",
+        "Encoder and decoder did not get all that config holds: length, dropout or "
+        "norm order are the defaults.",
+        "Compare what you hand to `Encoder` with `config.stack`, which was printed.",
+        tuple(_left_out()),
+    ),
+    Misconception(
+        "final layer without a bias",
+        "The model computes the right thing, but its final layer has no bias.",
+        "The class's docstring says what kind of layer it is.",
+        (_wrong(bias="missing"),),
+    ),
+    Misconception(
+        "source mask not passed to the decoder",
+        "`forward` gave the source's mask to the encoder only: the decoder reads "
+        "padding.",
+        "Who looks at the source's tokens? Count the places.",
+        (_calling(lambda self, s, t, m, f: self.decode(t, self.encode(s, m), f)),),
+    ),
+    Misconception(
+        "source mask ignored in decode",
+        "`decode` does not hand the source's mask on: the decoder reads padding.",
+        "Follow `source_mask` through `decode`.",
+        (
+            _decoding(
+                lambda self, t, memory, f, m: self.final_layer(
+                    self.decoder(t, memory, f)
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "source mask not passed to the encoder",
+        "The encoder runs without a mask: its words attend to padding.",
+        "Follow `source_mask` through `forward` and `encode`.",
+        (
+            _wrong(encode=lambda self, source, source_mask=None: self.encoder(source)),
+            _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s), f, m)),
+        ),
+    ),
+    Misconception(
+        "source mask not used",
+        "The source's mask went nowhere: encoder and decoder read padding.",
+        "Who looks at the source's tokens? Count the places.",
+        (_calling(lambda self, s, t, m, f: self.decode(t, self.encode(s), f)),),
+    ),
+    Misconception(
+        "masks exchanged in decode",
+        "`decode` gave the two masks to the decoder in the wrong order.",
+        "Compare the order of the arguments of `decode` with the decoder's own.",
+        (
+            _decoding(
+                lambda self, t, memory, f, m: self.final_layer(
+                    self.decoder(t, memory, m, f)
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "target mask not passed",
+        "The decoder runs without the target's mask: it sees the words it is asked "
+        "for.",
+        "Follow `target_mask` through `forward` and `decode`.",
+        (
+            _decoding(
+                lambda self, t, memory, f, m: self.final_layer(
+                    self.decoder(t, memory, None, m)
+                )
+            ),
+            _calling(
+                lambda self, s, t, m, f: self.decode(t, self.encode(s, m), None, m)
+            ),
+        ),
+    ),
+    Misconception(
+        "masks exchanged",
+        "`forward` gave the two masks to `decode` in the wrong order.",
+        "Compare the order of the arguments of `forward` with those of `decode`.",
+        (_calling(lambda self, s, t, m, f: self.decode(t, self.encode(s, m), m, f)),),
+    ),
+    Misconception(
+        "target mask on the encoder",
+        "The encoder got the target's mask; it reads the source, all of it at once.",
+        "Which mask belongs to which side?",
+        (_calling(lambda self, s, t, m, f: self.decode(t, self.encode(s, f), f, m)),),
+    ),
+    Misconception(
+        "no last layer",
+        "What comes back has the width of the model: nothing scores the words.",
+        "Which of the three parts is never used?",
+        (_decoding(lambda self, t, memory, f, m: self.decoder(t, memory, f, m)),),
+    ),
+    Misconception(
+        "last layer in forward only",
+        "`forward` returns scores, but `decode` alone returns vectors.",
+        "What does the docstring of `decode` promise?",
+        (
+            _wrong(
+                decode=lambda self, t, memory, f, m=None: self.decoder(t, memory, f, m),
+                forward=lambda self, s, t, m, f: self.final_layer(
+                    self.decode(t, self.encode(s, m), f, m)
+                ),
+            ),
+        ),
+    ),
+    Misconception(
+        "last layer twice",
+        "The scores went through the last layer again.",
+        "Which of your methods applies `final_layer`, and who calls that method?",
+        (
+            _calling(
+                lambda self, *inputs: self.final_layer(
+                    Transformer.forward(self, *inputs)
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "softmax on the scores",
+        "A softmax, or its logarithm, was taken; the loss wants raw scores.",
+        "What does the docstring call the result?",
+        (
+            _finishing(lambda logits: logits.softmax(-1)),
+            _finishing(lambda logits: logits.log_softmax(-1)),
+            _ending(lambda logits: logits.softmax(-1)),
+            _ending(lambda logits: logits.log_softmax(-1)),
+        ),
+    ),
+    Misconception(
+        "words instead of scores",
+        "What comes back is the best word at each place, not a score for every word.",
+        "What does the docstring call the result? Could a loss learn from one word?",
+        (
+            _finishing(lambda logits: logits.argmax(-1)),
+            _ending(lambda logits: logits.argmax(-1)),
+        ),
+    ),
+    Misconception(
+        "only the last place",
+        "Scores came back for the last place only; training needs them at every place.",
+        "What shape does the docstring of `decode` promise?",
+        (
+            _finishing(lambda logits: logits[:, -1]),
+            _ending(lambda logits: logits[:, -1]),
+        ),
+    ),
+    Misconception(
+        "decoder reads the source",
+        "The decoder got the source's words, not those of the target.",
+        "What goes in at the bottom of the right half of the figure?",
+        (_calling(lambda self, s, t, m, f: self.decode(s, self.encode(s, m), f, m)),),
+    ),
+    Misconception(
+        "encoder reads the target",
+        "The encoder got the target's words, not those of the source.",
+        "What goes in at the bottom of the left half of the figure?",
+        (_calling(lambda self, s, t, m, f: self.decode(t, self.encode(t, m), f, m)),),
+    ),
+    Misconception(
+        "vocabularies exchanged",
+        "The encoder got the target's vocabulary and the decoder the source's.",
+        "Which half of the figure reads which language?",
+        (_wrong(__init__=_other_vocabularies),),
+    ),
+    Misconception(
+        "source words scored",
+        "The last layer has a score for every word of the source.",
+        "Words of which language does the model write?",
+        (_wrong(__init__=_source_words_scored),),
+    ),
+    Misconception(
+        "encoder cut off",
+        "The result is right, but no gradient reaches the encoder: it would never "
+        "learn.",
+        "Look for `detach` or `no_grad` around the encoder.",
+        (_calling(_detached),),
+    ),
+)
+
+# --- 5.4 ---
+
+
+def count_parameters(config: TransformerConfig) -> int:
+    """The course's own answer to 5.4."""
+    return _count(config)
+
+
+def _count(
+    config: TransformerConfig,
+    *,
+    bias: int = 1,
+    norm: int = 2,
+    attentions: int = 2,
+    norms: int = 3,
+    last_bias: int = 1,
+    last: int = 1,
+    embeddings: int = 2,
+    positions: int = 0,
+    heads: bool = False,
+    stacks: bool = True,
+    attention_layers: int = 4,
+) -> int:
+    """The sum; each option is a term that can be forgotten or counted twice."""
+    d, f = config.d_model, config.d_ff
+    attention = attention_layers * (d * d + bias * d)
+    if heads:
+        attention *= config.num_heads
+    think = 2 * d * f + bias * (d + f)
+    reader = attention + think + 2 * norm * d
+    writer = attentions * attention + think + norms * norm * d
+    layers = (config.num_layers if stacks else 1) * (reader + writer)
+    vocabularies = (config.source_vocab, config.target_vocab)
+    words_known = sum(vocabularies) if embeddings == 2 else vocabularies[1]
+    scores = last * (d * config.target_vocab + last_bias * config.target_vocab)
+    return layers + words_known * d + positions * config.max_length * d + scores
+
+
+def _count_cases(seed: int) -> list[Case]:
+    configs = (
+        TransformerConfig(500, 700, 64, 8, 256, 3),
+        TransformerConfig(17, 13, 6, 3, 11, 2, 9),
+        TransformerConfig(17, 13, 6, 2, 11, 2, 9),  # the same with other heads
+        TransformerConfig(100, 200, 20, 4, 70, 1, 31),
+    )
+    return [
+        Case(
+            f"vocabularies {one.source_vocab} and {one.target_vocab}, d_model "
+            f"{one.d_model}, {one.num_heads} heads, d_ff {one.d_ff}, num_layers "
+            f"{one.num_layers}",
+            (one,),
+            inputs=("config",),
+        )
+        for one in configs
+    ]
+
+
+COUNT_MISTAKES = (
+    Misconception(
+        "no biases",
+        "The matrices are all there, but linear layers also have a bias.",
+        "How many numbers does `nn.Linear(3, 5)` hold?",
+        (
+            partial(_count, bias=0, last_bias=0),
+            partial(_count, bias=0, last_bias=0, norm=1),
+            partial(_count, bias=0),
+        ),
+    ),
+    Misconception(
+        "half a norm",
+        "A layer norm was counted with one number per feature; it has a gain and a "
+        "bias.",
+        "How many numbers does `nn.LayerNorm(5)` hold?",
+        (partial(_count, norm=1),),
+    ),
+    Misconception(
+        "no norms",
+        "The layer norms were left out; each has a gain and a bias.",
+        "How many numbers does `nn.LayerNorm(5)` hold?",
+        (partial(_count, norm=0),),
+    ),
+    Misconception(
+        "decoder layer counted like an encoder layer",
+        "A decoder layer has a second attention and a third norm.",
+        "Compare your two layers with the figure, box by box.",
+        (partial(_count, attentions=1, norms=2),),
+    ),
+    Misconception(
+        "third norm missing",
+        "The second attention of the decoder was counted, its norm was not.",
+        "How many `Add & Norm` boxes does a decoder layer have?",
+        (partial(_count, norms=2),),
+    ),
+    Misconception(
+        "attention counted per head",
+        "The matrices of the attention were counted once per head; the heads share "
+        "their width.",
+        "What did exercise 3.1 do with W_q: copy it, or cut its result?",
+        (partial(_count, heads=True),),
+    ),
+    Misconception(
+        "W_o forgotten",
+        "Three matrices were counted in each attention; the heads' results go through "
+        "a fourth.",
+        "Name the linear layers of `MultiHeadAttention`.",
+        (partial(_count, attention_layers=3),),
+    ),
+    Misconception(
+        "positions counted",
+        "The table of positions was counted; it is computed from sines, not learned.",
+        "Which tables does training change?",
+        (partial(_count, positions=1), partial(_count, positions=2)),
+    ),
+    Misconception(
+        "one embedding",
+        "Only one of the two embeddings was counted; each language has its own.",
+        "How many tables turn ids into vectors?",
+        (partial(_count, embeddings=1),),
+    ),
+    Misconception(
+        "no last layer",
+        "The layer that scores the words is missing.",
+        "What stands on top of the decoder?",
+        (partial(_count, last=0),),
+    ),
+    Misconception(
+        "bias of the last layer",
+        "The last layer was counted without its bias.",
+        "How many numbers does `nn.Linear(3, 5)` hold?",
+        (partial(_count, last_bias=0),),
+    ),
+    Misconception(
+        "one layer each",
+        "One encoder layer and one decoder layer were counted, not num_layers of each.",
+        "Where does your sum use `num_layers`?",
+        (partial(_count, stacks=False),),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "5.3",
+        "The Transformer",
+        "class",
+        difficulty=3,
+        minutes=20,
+        points=4,
+        core=True,
+        answers=(
+            Answer(
+                "Transformer",
+                Transformer,
+                {"logits": "batch, target length, target vocabulary"},
+                parts=("encoder", "decoder", "final_layer"),
+            ),
+        ),
+        cases=_model_cases,
+        proves="encode, decode and both together, where each mask goes, two "
+        "vocabularies, all options, a gradient in every part",
+        misconceptions=MODEL_MISTAKES,
+    ),
+    Exercise(
+        "5.4",
+        "How many parameters?",
+        "function",
+        difficulty=2,
+        minutes=10,
+        points=2,
+        answers=(Answer("count_parameters", count_parameters, {"parameters": ""}),),
+        cases=_count_cases,
+        proves="every matrix, bias, gain and table, for four sizes",
+        misconceptions=COUNT_MISTAKES,
+    ),
+)

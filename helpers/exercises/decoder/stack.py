@@ -1,0 +1,353 @@
+"""5.2: the decoder."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.exercises.decoder.shared import (
+    TABLE,
+    no_future,
+    normal,
+    real,
+    shake,
+    words,
+)
+from helpers.models.positions import PositionalEncoding, TokenEmbedding
+from helpers.models.transformer import DecoderLayer
+
+
+class Decoder(nn.Module):
+    """The course's own answer to 5.2; misconceptions exchange one of its steps."""
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        num_layers: int,
+        max_length: int = 512,
+        dropout: float = 0.1,
+        norm_first: bool = False,
+    ) -> None:
+        """Create the parts and remember the options."""
+        super().__init__()
+        self.embedding = TokenEmbedding(vocab_size, d_model)
+        self.positions = PositionalEncoding(d_model, max_length)
+        self.sizes = (d_model, num_heads, d_ff)
+        self.rate, self.norm_first = dropout, norm_first
+        self.layers = self.stack(num_layers)
+        self.norm = nn.LayerNorm(d_model) if norm_first else nn.Identity()
+
+    def layer(self) -> DecoderLayer:
+        """A new layer; its options are set when it runs."""
+        return DecoderLayer(*self.sizes)
+
+    def stack(self, num_layers: int) -> nn.ModuleList:
+        """As many layers as asked for."""
+        return nn.ModuleList(self.layer() for _ in range(num_layers))
+
+    def forward(
+        self, ids: Tensor, memory: Tensor, target_mask: Any, source_mask: Any = None
+    ) -> Tensor:
+        """(B, T) and memory (B, S, D) -> (B, T, D)."""
+        x = self.drop(self.embed(ids))
+        return self.finish(self.climb(x, memory, target_mask, source_mask))
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """Words and positions."""
+        return self.positions(self.embedding(ids))
+
+    def drop(self, x: Tensor) -> Tensor:
+        """Dropout on their sum."""
+        return F.dropout(x, self.rate, self.training)
+
+    def climb(self, x: Tensor, memory: Tensor, target: Any, source: Any) -> Tensor:
+        """Layer after layer."""
+        for layer in self.layers:
+            x = self.run(layer, x, memory, target, source)
+        return x
+
+    def run(
+        self, layer: Any, x: Tensor, memory: Tensor, target: Any, source: Any
+    ) -> Tensor:
+        """One layer of the student's, with the options that were asked for."""
+        layer.norm_first = self.norm_first
+        if isinstance(getattr(layer, "dropout", None), nn.Dropout):
+            layer.dropout.p = self.rate
+        return layer(x, memory, target, source)
+
+    def finish(self, x: Tensor) -> Tensor:
+        """The last norm of a pre-norm stack."""
+        return self.norm(x)
+
+
+def _look(call: Any, *inputs: Any) -> Look:
+    layers = getattr(call, "layers", ...)
+    if not isinstance(layers, nn.ModuleList | nn.Sequential):
+        kind = "missing" if layers is ... else f"a {type(layers).__name__}"
+        return Look({"part layers": kind, "output": None})
+    for part in (*layers, call.norm):
+        shake(part)
+    seen = {
+        "part layers": "ModuleList",
+        "different layers": len({id(layer) for layer in layers}),
+    }
+    torch.default_generator.manual_seed(1)  # a wrong rate drops the same places in all
+    return Look({**seen, "output": call(*inputs)})
+
+
+def _evaluating(call: Any, *inputs: Any) -> Look:
+    return _look(call.eval(), *inputs)
+
+
+def _training(call: Any, *inputs: Any) -> Look:
+    return _look(call.train(), *inputs)
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(
+        name: str,
+        size: tuple[int, int, int],
+        init: tuple,
+        source_mask: Tensor | None = None,
+        look: Callable = _evaluating,
+        **more: Any,
+    ) -> Case:
+        batch, query, key = size
+        ids = words(draw, init[0], batch, query)
+        memory = normal(draw, batch, key, init[1])
+        args = (ids, memory, no_future(query))
+        args += () if source_mask is None else (source_mask,)
+        names = ("ids", "memory", "target_mask", "source_mask")
+        rest = {"look": look, "tolerance": TABLE, **more}
+        return Case(name, args, inputs=names, init=init, **rest)
+
+    sizes = (13, 6, 3, 11, 2, 9)
+    return [
+        case("two layers", (2, 5, 7), (*sizes, 0.0)),
+        case("padding in the source", (2, 5, 7), (*sizes, 0.0), real(7, 4, of=7)),
+        case("pre-norm, three layers", (3, 4, 2), (17, 10, 5, 7, 3, 8, 0.0, True)),
+        case(
+            "source and target both 5 long",
+            *((2, 5, 5), (*sizes, 0.0), real(3, 5, of=5)),
+        ),
+        case("one layer", (2, 5, 7), (13, 6, 2, 11, 1, 9, 0.0)),
+        case("dropout 1.0, in eval mode", (2, 5, 7), (*sizes, 1.0)),
+        case("dropout 1.0, in training", (2, 5, 7), (*sizes, 1.0), look=_training),
+        case("the gradient", (2, 3, 4), (*sizes, 0.0), gradient=True),
+    ]
+
+
+def _wrong(**steps: Callable) -> type:
+    return type("_Wrong", (Decoder,), steps)
+
+
+def _running(run: Callable) -> type:
+    """Other inputs for each layer."""
+    return _wrong(
+        run=lambda self, layer, x, memory, target, source: Decoder.run(
+            self, layer, *run(x, memory, target, source)
+        )
+    )
+
+
+def _with_options(change: Callable) -> type:
+    """Other options for the layers; gets the rate and norm_first that were asked."""
+
+    def run(self: Any, layer: Any, *inputs: Any) -> Tensor:
+        layer.dropout.p, layer.norm_first = change(self.rate, self.norm_first)
+        return layer(*inputs)
+
+    return _wrong(run=run)
+
+
+def _first_only(self: Any, x: Tensor, *inputs: Any) -> Tensor:
+    return self.run(self.layers[0], x, *inputs)
+
+
+def _norm_every_layer(self: Any, x: Tensor, *inputs: Any) -> Tensor:
+    for layer in self.layers:
+        x = self.norm(self.run(layer, x, *inputs))
+    return x
+
+
+def _drop_words(self: Any, ids: Tensor) -> Tensor:
+    return self.positions(Decoder.drop(self, self.embedding(ids)))
+
+
+def _scaled(self: Any, ids: Tensor) -> Tensor:
+    words = self.embedding(ids)
+    return self.positions(words * words.shape[-1] ** 0.5)
+
+
+def _words_twice(self: Any, ids: Tensor) -> Tensor:
+    words = self.embedding(ids)
+    return words + self.positions(words)
+
+
+def _always_from_the_start(self: Any, x: Tensor, *inputs: Any) -> Tensor:
+    for layer in self.layers:
+        y = self.run(layer, x, *inputs)
+    return y
+
+
+def _output_as_memory(self: Any, x: Tensor, memory: Tensor, *masks: Any) -> Tensor:
+    for layer in self.layers:
+        memory = x = self.run(layer, x, memory, *masks)
+    return x
+
+
+MISTAKES = (
+    Misconception(
+        "one layer, used again and again",
+        "All layers are one and the same: they share their weights.",
+        "How often is a layer created, and how often is it put into the list?",
+        (
+            _wrong(stack=lambda self, count: nn.ModuleList([self.layer()] * count)),
+            _wrong(
+                stack=lambda self, count: nn.ModuleList([self.layer()]),
+                climb=lambda self, x, *inputs: [
+                    x := self.run(self.layers[0], x, *inputs) for _ in range(2)
+                ][-1],
+            ),
+        ),
+    ),
+    Misconception(
+        "only the last layer counts",
+        "Every layer started from the embeddings: the others' work was thrown away.",
+        "What should go into the second layer?",
+        (_wrong(climb=_always_from_the_start),),
+    ),
+    Misconception(
+        "a plain list",
+        "The layers are in a Python list: torch does not see their weights.",
+        "Which container tells the module that it has sub-modules?",
+        (_wrong(stack=lambda self, count: [self.layer() for _ in range(count)]),),
+    ),
+    Misconception(
+        "target mask not passed",
+        "The layers never got the target's mask: every word sees the words after it.",
+        "Follow `target_mask` to the call of a layer.",
+        (_running(lambda x, memory, target, source: (x, memory, None, source)),),
+    ),
+    Misconception(
+        "source mask not passed",
+        "The layers never got the source's mask: they read padding.",
+        "Follow `source_mask` to the call of a layer.",
+        (_running(lambda x, memory, target, source: (x, memory, target, None)),),
+    ),
+    Misconception(
+        "masks exchanged",
+        "Each layer got the two masks in the wrong order.",
+        "Compare the order of the arguments with the layer's own.",
+        (_running(lambda x, memory, target, source: (x, memory, source, target)),),
+    ),
+    Misconception(
+        "memory overwritten",
+        "From the second layer on, what was read as memory came from the decoder.",
+        "The encoder's output is the same for all layers. Which name holds it?",
+        (_wrong(climb=_output_as_memory),),
+    ),
+    Misconception(
+        "x and memory exchanged",
+        "The layers got memory first and what is written second.",
+        "Compare the order of the arguments with the layer's own.",
+        (_running(lambda x, memory, target, source: (memory, x, target, source)),),
+    ),
+    Misconception(
+        "positions forgotten",
+        "The words have no positions: the model can't tell their order.",
+        "Which of the parts of `__init__` is never used?",
+        (_wrong(embed=lambda self, ids: self.embedding(ids)),),
+    ),
+    Misconception(
+        "norm_first not passed on",
+        "The layers are post-norm, whatever was asked for.",
+        "Follow `norm_first` from the arguments of `__init__` to the layers.",
+        (_with_options(lambda rate, norm_first: (rate, False)),),
+    ),
+    Misconception(
+        "dropout not passed on",
+        "The layers drop a tenth, whatever rate was asked for.",
+        "Follow `dropout` from the arguments of `__init__` to the layers.",
+        (_with_options(lambda rate, norm_first: (0.1, norm_first)),),
+    ),
+    Misconception(
+        "no option passed on",
+        "The layers were built with sizes only: dropout and norm order are defaults.",
+        "Compare the arguments of `__init__` with those you give to each layer.",
+        (_with_options(lambda rate, norm_first: (0.1, False)),),
+    ),
+    Misconception(
+        "only the first layer",
+        "The result is what the first layer put out.",
+        "Does the loop end too early? Look at the indentation of `return`.",
+        (_wrong(climb=_first_only),),
+    ),
+    Misconception(
+        "last norm after every layer",
+        "The last norm came after each layer, not once at the end.",
+        "Is it inside your loop?",
+        (_wrong(climb=_norm_every_layer, finish=lambda self, x: x),),
+    ),
+    Misconception(
+        "embedding scaled twice",
+        "The words' vectors were multiplied by the root of d_model once more.",
+        "What does `TokenEmbedding` do itself? Its line in `__init__` says it.",
+        (_wrong(embed=_scaled),),
+    ),
+    Misconception(
+        "words added twice",
+        "The words' vectors were added to a sum that holds them already.",
+        "What does `PositionalEncoding` return: its table, or x plus its table?",
+        (_wrong(embed=_words_twice),),
+    ),
+    Misconception(
+        "dropout before the positions",
+        "Dropout hit the words before the positions were added.",
+        "In which order does the text name words, positions and dropout?",
+        (_wrong(embed=_drop_words, drop=lambda self, x: x),),
+    ),
+    Misconception(
+        "last norm missing",
+        "A pre-norm stack ends with one more layer norm; it is not used.",
+        "Which of the parts of `__init__` is never used?",
+        (_wrong(finish=lambda self, x: x),),
+    ),
+    Misconception(
+        "no dropout on the embeddings",
+        "In training nothing is dropped from the sum of word and position.",
+        "Which of the parts of `__init__` is never used?",
+        (_wrong(drop=lambda self, x: x),),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "5.2",
+        "The decoder",
+        "class",
+        difficulty=2,
+        minutes=10,
+        points=2,
+        answers=(
+            Answer(
+                "Decoder",
+                Decoder,
+                {"output": "batch, target length, d_model"},
+                parts=("embedding", "layers", "norm"),
+            ),
+        ),
+        cases=_cases,
+        proves="layers with weights of their own, one memory for all, both masks, both "
+        "norm orders",
+        misconceptions=MISTAKES,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Lesson 05, solved differently: loops over sublayers, lists, torch's own counting."""

@@ -1,0 +1,298 @@
+"""1.5: a test that finds a wrong table of positions."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.exercises.embeddings.encoding import table_step
+from helpers.models.positions import positional_encoding
+
+
+def looks_right(make: Callable) -> bool:
+    """The course's own answer to 1.5."""
+    table = make(4, 6)
+    expected = positional_encoding(4, 6)
+    fits = table.shape == expected.shape
+    return fits and torch.allclose(table.float(), expected, atol=1e-4)
+
+
+def _by_loops(length: int, d_model: int) -> Tensor:
+    table = torch.empty(length, d_model)
+    for position in range(length):
+        for column in range(d_model):
+            angle = position / 10000 ** ((column - column % 2) / d_model)
+            table[position, column] = (math.cos if column % 2 else math.sin)(angle)
+    return table
+
+
+def _by_logarithms(length: int, d_model: int) -> Tensor:
+    table = torch.zeros(length, d_model)
+    position = torch.arange(length).unsqueeze(1).float()
+    even = torch.arange(0, d_model, 2).float()
+    rate = torch.exp(even * (-math.log(10000.0) / d_model))
+    table[:, 0::2] = torch.sin(position * rate)
+    table[:, 1::2] = torch.cos(position * rate)
+    return table
+
+
+def _noise(length: int, d_model: int) -> Tensor:
+    draw = torch.Generator().manual_seed(8)
+    rows = torch.randn(length, d_model, generator=draw)
+    return rows / rows.norm(dim=1, keepdim=True) * (d_model / 2) ** 0.5
+
+
+def _wrong_cosines(length: int, d_model: int) -> Tensor:
+    """Each cosine has a frequency of its own; every sine is right."""
+    column = torch.arange(d_model)
+    angles = torch.arange(length)[:, None] / 10000 ** (column / d_model)
+    return torch.where(column % 2 == 0, angles.sin(), angles.cos())
+
+
+def _batched(length: int, d_model: int) -> Tensor:
+    return positional_encoding(length, d_model)[None]
+
+
+PATIENTS = {
+    "a right table": positional_encoding,
+    "a right table, number by number": _by_loops,
+    "a right table, by logarithms": _by_logarithms,
+    "one with the exponent doubled": partial(
+        table_step, exponent=lambda pair, d_model: 4 * pair / d_model
+    ),
+    "one with the exponent halved": partial(
+        table_step, exponent=lambda pair, d_model: pair / d_model
+    ),
+    "one with sine and cosine swapped": partial(
+        table_step,
+        lay=lambda sines, cosines: torch.stack([cosines, sines], -1).flatten(-2),
+    ),
+    "one in halves": partial(
+        table_step, lay=lambda sines, cosines: torch.cat([sines, cosines], -1)
+    ),
+    "one that starts at position 1": partial(table_step, first=1),
+    "one whose rows are all the same": lambda length, d_model: positional_encoding(
+        1, d_model
+    ).expand(length, -1),
+    "one that is twice too large": lambda length, d_model: (
+        2 * positional_encoding(length, d_model)
+    ),
+    "one of random rows of the right length": _noise,
+    "one whose cosines have another frequency": _wrong_cosines,
+}
+
+
+def _cases(seed: int) -> list[Case]:
+    cases = [Case(name, (one,), inputs=("make",)) for name, one in PATIENTS.items()]
+    name = "one with an axis more: (1, length, d_model)"
+    return [*cases, Case(name, (_batched,), inputs=("make",), look=_stumbling)]
+
+
+def _stumbling(test: Callable, make: Callable) -> Look:
+    """A test that trips over the shape has found it, too."""
+    try:
+        return Look({"verdict": test(make)})
+    except NotImplementedError:
+        raise
+    except (IndexError, RuntimeError, TypeError, ValueError):
+        return Look({"verdict": False})
+
+
+def _norm(table: Tensor) -> bool:
+    return bool(((table**2).sum(1) - 3).abs().max() < 1e-3)
+
+
+def _row_0(table: Tensor) -> bool:
+    expected = torch.tensor([0.0, 1.0]).repeat(3)
+    return torch.allclose(table[0], expected, atol=1e-3)
+
+
+def _distinct(table: Tensor) -> bool:
+    return len(table.unique(dim=0)) == len(table)
+
+
+def _distance(table: Tensor) -> bool:
+    dots = table @ table.T
+    lines = (dots.diagonal(offset) for offset in range(len(dots)))
+    return all(bool((line - line[0]).abs().max() < 1e-3) for line in lines)
+
+
+def _first_pair(table: Tensor) -> bool:
+    expected = torch.tensor([math.sin(1), math.cos(1)])
+    return torch.allclose(table[1, :2], expected, atol=1e-3)
+
+
+def _ask(make: Callable, *, facts: tuple, size: tuple[int, int] = (7, 6)) -> bool:
+    table = make(*size).float()
+    return all(fact(table) for fact in facts)
+
+
+def _even_columns(table: Tensor) -> bool:
+    expected = positional_encoding(7, 6)
+    return torch.allclose(table[..., 0::2], expected[:, 0::2], atol=1e-4)
+
+
+def _one_sine(make: Callable) -> bool:
+    return bool(abs(make(3, 4)[2, 2] - 0.02) < 1e-3)
+
+
+def _any_shape(make: Callable) -> bool:
+    return torch.allclose(make(7, 6).float(), positional_encoding(7, 6), atol=1e-4)
+
+
+def _two_wide_of(make: Callable) -> bool:
+    table = make(7, 2)
+    return table.shape == (7, 2) and _two_wide(make)
+
+
+def _first_column(make: Callable) -> bool:
+    return bool(abs(make(3, 4)[2, 0] - math.sin(2)) < 1e-3)
+
+
+def _first_sines(make: Callable) -> bool:
+    expected = torch.arange(7).sin()
+    return torch.allclose(make(7, 4)[..., 0].float(), expected, atol=1e-4)
+
+
+def _exact(make: Callable) -> bool:
+    return torch.equal(make(7, 6), positional_encoding(7, 6))
+
+
+def _all_equal(make: Callable) -> bool:
+    return bool((make(7, 6) == positional_encoding(7, 6)).all())
+
+
+def _not_this_one(make: Callable) -> bool:
+    wrong = table_step(7, 6, exponent=lambda pair, d_model: 4 * pair / d_model)
+    return not torch.allclose(make(7, 6), wrong)
+
+
+def _two_wide(make: Callable) -> bool:
+    return torch.allclose(make(7, 2).float(), positional_encoding(7, 2), atol=1e-4)
+
+
+def _known(name: str, done: str, where: str, *spellings: Any) -> Misconception:
+    return Misconception(name, done, where, spellings)
+
+
+MISTAKES = (
+    _known(
+        "always right",
+        "Your test says right to all of them; their shapes, for one, are all right.",
+        "Which number differs between the two tables of the lesson? Look for it.",
+        lambda make: True,
+    ),
+    _known(
+        "only the length of the rows",
+        "Sine squared plus cosine squared is 1 at any frequency.",
+        "Look for something that depends on the frequency.",
+        partial(_ask, facts=(_norm,)),
+        partial(_ask, facts=(_norm,), size=(6, 6)),
+    ),
+    _known(
+        "only row 0",
+        "Position 0 gives 0, 1, 0, 1 at any frequency.",
+        "Look at a later row.",
+        partial(_ask, facts=(_row_0,)),
+    ),
+    _known(
+        "only distinct rows",
+        "The rows differ from each other in the wrong table as well.",
+        "Look for something that depends on the frequency.",
+        partial(_ask, facts=(_distinct,)),
+    ),
+    _known(
+        "only distances",
+        "That dot products depend on the distance alone holds at any frequency.",
+        "Look at one number with a known value.",
+        partial(_ask, facts=(_distance,)),
+    ),
+    _known(
+        "only the first pair",
+        "The first pair turns by one radian per position, whatever the exponent: there "
+        "it is 0.",
+        "Look further to the right.",
+        partial(_ask, facts=(_first_pair,)),
+    ),
+    _known(
+        "a width of 2",
+        "Your test takes halves for pairs and misses a wrong exponent: it asks for a "
+        "width of 2, where both come to the same.",
+        "Ask for a wider table.",
+        _two_wide,
+        _two_wide_of,
+    ),
+    _known(
+        "only the first column",
+        "Your test reads the first column only: there the exponent is 0, and no cosine "
+        "is seen.",
+        "Look further to the right.",
+        _first_column,
+        _first_sines,
+    ),
+    _known(
+        "cosines not looked at",
+        "A table with right sines and wrong cosines passes your test.",
+        "Which columns does your test never read?",
+        _one_sine,
+        partial(_ask, facts=(_even_columns,)),
+    ),
+    _known(
+        "any shape",
+        "Your test finds every wrong number, but it takes (1, length, d_model) for "
+        "(length, d_model).",
+        "A comparison broadcasts. What says how many axes a table has?",
+        _any_shape,
+    ),
+    _known(
+        "too strict",
+        "The comparison leaves no room for rounding, so a right table fails, too.",
+        "How far apart may two float32 sines of the same angle be?",
+        _exact,
+        _all_equal,
+    ),
+    _known(
+        "wrong in any case",
+        "Your test says wrong to all of them, the right ones included.",
+        "Which of your conditions fails on a right table? Print both sides: numbers "
+        "rounded to four digits, for example, need room.",
+        lambda make: False,
+    ),
+    _known(
+        "only the shape",
+        "Your test looks at the shape; tables with wrong numbers have the right one.",
+        "Which numbers of the table do you know without a computer?",
+        lambda make: tuple(make(7, 6).shape) == (7, 6),
+    ),
+    _known(
+        "only this one mistake",
+        "Your test knows the suspicious table and says right to everything else.",
+        "Compare with what is right, not with what is wrong.",
+        _not_this_one,
+    ),
+    _known(
+        "verdict turned around",
+        "The test says right to the wrong ones and wrong to the right ones.",
+        "True means right.",
+        lambda make: not looks_right(make),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "1.5",
+        "Bug hunt: a test that finds the wrong table",
+        "probe",
+        difficulty=3,
+        minutes=12,
+        points=2,
+        answers=(Answer("looks_right", looks_right, {"verdict": ""}),),
+        cases=_cases,
+        proves="three right tables pass your test, ten wrong ones do not",
+        misconceptions=MISTAKES,
+    ),
+)

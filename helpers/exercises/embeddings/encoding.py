@@ -1,0 +1,206 @@
+"""1.4: the table of sines and cosines."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, Misconception, Property
+from helpers.exercises.embeddings.shared import in_float64
+from helpers.models import positions
+
+
+def positional_encoding(length: int, d_model: int) -> Tensor:
+    """The course's own answer to 1.4."""
+    return positions.positional_encoding(length, d_model)
+
+
+def _cases(seed: int) -> list[Case]:
+    sizes = {(3, 4): None, (5, 6): None, (11, 8): None, (1, 10): None, (40, 16): 1e-4}
+    return [
+        Case(
+            f"length {length}, d_model {d_model}",
+            (length, d_model),
+            inputs=("length", "d_model"),
+            tolerance=1e-5 if within is None else within,
+        )
+        for (length, d_model), within in sizes.items()
+    ]
+
+
+def _alternating(sines: Tensor, cosines: Tensor) -> Tensor:
+    return torch.stack([sines, cosines], dim=-1).flatten(-2)
+
+
+def table_step(
+    length: int,
+    d_model: int,
+    *,
+    exponent: Callable = lambda pair, d_model: 2 * pair / d_model,
+    angle: Callable = lambda position, power: position / power,
+    base: float = 10000.0,
+    first: int = 0,
+    lay: Callable = _alternating,
+    dtype: Any = torch.float64,
+) -> Tensor:
+    """The table with one step exchanged: the material of the misconceptions."""
+    position = torch.arange(first, first + length, dtype=dtype)[:, None]
+    pair = torch.arange(d_model // 2, dtype=dtype)
+    angles = angle(position, base ** exponent(pair, d_model))
+    return lay(angles.sin(), angles.cos()).float()
+
+
+def _own_frequencies(length: int, d_model: int, factor: int = 1) -> Tensor:
+    column = torch.arange(d_model, dtype=torch.float64)
+    position = torch.arange(length, dtype=torch.float64)[:, None]
+    angles = position / 10000 ** (factor * column / d_model)
+    return torch.where(column % 2 == 0, angles.sin(), angles.cos()).float()
+
+
+def _times_float32(length: int, d_model: int) -> Tensor:
+    even = torch.arange(0, d_model, 2)
+    angles = torch.arange(length)[:, None] * 10000 ** (even / d_model)
+    return _alternating(angles.sin(), angles.cos())
+
+
+def _sign_forgotten(length: int, d_model: int) -> Tensor:
+    """By logarithms, as in most code, without the minus in the exponent."""
+    even = torch.arange(0, d_model, 2)
+    angles = torch.arange(length)[:, None] * (even * (math.log(10000) / d_model)).exp()
+    return _alternating(angles.sin(), angles.cos())
+
+
+def _overwritten(length: int, d_model: int) -> Tensor:
+    right, table = table_step(length, d_model), torch.zeros(length, d_model)
+    for pair in range(d_model // 2):
+        table[:, pair : pair + 2] = right[:, 2 * pair : 2 * pair + 2]
+    return table
+
+
+def _known(name: str, done: str, where: str, *also: Callable, **step: Any) -> Any:
+    spelling = (partial(table_step, **step),) if step else ()
+    return Misconception(name, done, where, (*spelling, *also))
+
+
+def _transposed(length: int, d_model: int) -> Tensor:
+    return table_step(length, d_model).T
+
+
+MISTAKES = (
+    _known(
+        "exponent doubled",
+        "The exponent runs to nearly 2: the 2 of the formula is in there twice.",
+        "If you count i by twos, it already is the formula's 2i.",
+        exponent=lambda pair, d_model: 4 * pair / d_model,
+    ),
+    _known(
+        "exponent halved",
+        "The exponent ends near one half: the 2 of the formula is missing.",
+        "Count the pairs: 0, 1, 2. What does the formula do to that number?",
+        exponent=lambda pair, d_model: pair / d_model,
+    ),
+    _known(
+        "division by d_model forgotten",
+        "The exponent is not divided by d_model, so the powers explode.",
+        "Look at the exponent of 10000 in the formula.",
+        exponent=lambda pair, d_model: 2 * pair,
+    ),
+    _known(
+        "sine and cosine swapped",
+        "The even columns hold cosines, the odd ones sines.",
+        "The formula begins with column 0: which function stands there?",
+        lay=lambda sines, cosines: _alternating(cosines, sines),
+    ),
+    _known(
+        "halves instead of pairs",
+        "All sines stand in the left half, all cosines in the right one.",
+        "In the formula a sine and its cosine stand next to each other. Some models "
+        "are trained with halves; this formula has pairs.",
+        lay=lambda sines, cosines: torch.cat([sines, cosines], dim=-1),
+    ),
+    _known(
+        "positions from 1",
+        "Row 0 holds position 1, and so on.",
+        "What are the sine and the cosine of position 0?",
+        first=1,
+    ),
+    _known(
+        "only sines",
+        "Every column holds a sine.",
+        "Which function does the formula put into the odd columns?",
+        lay=lambda sines, cosines: _alternating(sines, sines),
+    ),
+    _known(
+        "a frequency of its own for each column",
+        "A cosine has another frequency than the sine at its left.",
+        "2i stands in both lines of the formula, also in the one for column 2i + 1.",
+        _own_frequencies,
+    ),
+    _known(
+        "every column counted as a pair",
+        "The number of the column took the place of i: the exponent runs to nearly 2.",
+        "Columns 2i and 2i + 1 share one i. How many different values has i?",
+        partial(_own_frequencies, factor=2),
+    ),
+    _known(
+        "columns overwritten",
+        "Sine and cosine went to columns i and i + 1, so each sine replaced a cosine.",
+        "Which columns does the formula name for one i?",
+        _overwritten,
+    ),
+    _known(
+        "multiplied",
+        "The position was multiplied by the power of 10000: late columns turn faster.",
+        "Which columns should turn slowly: the early or the late ones?",
+        _times_float32,
+        _sign_forgotten,
+        angle=lambda position, power: position * power,
+    ),
+    _known(
+        "another base",
+        "The base is not 10000.",
+        "Count the zeros.",
+        partial(table_step, base=1e5),
+        base=1000.0,
+    ),
+    _known(
+        "axes swapped",
+        "The table lies on its side: (d_model, length).",
+        "A row belongs to a position.",
+        _transposed,
+    ),
+    in_float64(table_step),
+)
+
+
+def _first_row(case: Case, outputs: dict) -> str | None:
+    row = outputs["table"][0]
+    expected = torch.tensor([0.0, 1.0]).repeat(len(row) // 2)
+    if torch.allclose(row, expected, atol=1e-4):
+        return None
+    return f"it begins with {[round(number, 3) for number in row[:4].tolist()]}"
+
+
+EXERCISES = (
+    Exercise(
+        "1.4",
+        "The positional encoding",
+        "function",
+        difficulty=3,
+        minutes=15,
+        points=3,
+        core=True,
+        answers=(
+            Answer(
+                "positional_encoding", positional_encoding, {"table": "length, d_model"}
+            ),
+        ),
+        cases=_cases,
+        proves="five sizes, every sine and every cosine in its place",
+        properties=(Property("Is row 0 equal to 0, 1, 0, 1, ...", _first_row),),
+        misconceptions=MISTAKES,
+    ),
+)

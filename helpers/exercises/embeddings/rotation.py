@@ -1,0 +1,137 @@
+"""1.6: the matrix that moves an encoding by k positions; 1.7: why positions at all."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, Misconception, Property
+from helpers.exercises.embeddings.shared import in_float64
+from helpers.models.positions import positional_encoding
+
+
+def _turns(
+    k: int,
+    d_model: int,
+    angle: Callable = lambda k, pair, d_model: k / 10000 ** (2 * pair / d_model),
+    block: tuple[int, int, int, int] = (1, 1, -1, 1),
+) -> Tensor:
+    """A block diagonal of 2 x 2 rotations, with one step exchangeable.
+
+    Args:
+        k: how far to move
+        d_model: size of the matrix
+        angle: of each pair
+        block: signs of cosine, sine, sine, cosine in a block, row by row
+    """
+    matrix = torch.zeros(d_model, d_model)
+    for pair in range(d_model // 2):
+        turn = torch.as_tensor(angle(k, pair, d_model), dtype=torch.float64)
+        entries = (turn.cos(), turn.sin(), turn.sin(), turn.cos())
+        signed = [sign * entry for sign, entry in zip(block, entries, strict=True)]
+        place = slice(2 * pair, 2 * pair + 2)
+        matrix[place, place] = torch.stack(signed).view(2, 2).float()
+    return matrix
+
+
+def shift_matrix(k: int, d_model: int) -> Tensor:
+    """The course's own answer to 1.6."""
+    return _turns(k, d_model)
+
+
+def _cases(seed: int) -> list[Case]:
+    return [
+        Case(
+            f"k = {k}, d_model = {d_model}",
+            (k, d_model),
+            inputs=("k", "d_model"),
+            tolerance=1e-5,
+        )
+        for k, d_model in ((1, 4), (3, 6), (7, 10), (-2, 4), (0, 8))
+    ]
+
+
+def _moves(case: Case, outputs: dict) -> str | None:
+    k, d_model = case.args
+    start = 5
+    table = positional_encoding(start + abs(k) + 1, d_model)
+    there = outputs["matrix"].float() @ table[start]
+    apart = (there - table[start + k]).abs().max().item()
+    return f"from position {start} it is off by {apart:.3f}" if apart > 1e-3 else None
+
+
+def _known(name: str, done: str, where: str, *also: Callable, **step: Any) -> Any:
+    return Misconception(name, done, where, (partial(_turns, **step), *also))
+
+
+def _in_halves(k: int, d_model: int) -> Tensor:
+    order = torch.cat([torch.arange(0, d_model, 2), torch.arange(1, d_model, 2)])
+    return shift_matrix(k, d_model)[order][:, order]
+
+
+MISTAKES = (
+    _known(
+        "turned backwards",
+        "The matrix moves by -k: the sine with the minus stands on the wrong side.",
+        "Write out sin(a + b) and cos(a + b) and read off the two rows of a block.",
+        lambda k, d_model: _turns(k, d_model).T,
+        block=(1, -1, 1, 1),
+    ),
+    _known(
+        "no minus",
+        "Both sines have a plus: this is not a rotation.",
+        "Write out cos(a + b).",
+        block=(1, 1, 1, 1),
+    ),
+    _known(
+        "one angle for all pairs",
+        "Every pair turns by the same angle.",
+        "How far does pair i turn in one step? The formula of the table says it.",
+        angle=lambda k, pair, d_model: float(k),
+    ),
+    _known(
+        "k forgotten",
+        "The matrix moves by one position, whatever k is.",
+        "How does the angle depend on k?",
+        angle=lambda k, pair, d_model: 1 / 10000 ** (2 * pair / d_model),
+    ),
+    _known(
+        "exponent doubled",
+        "The angles belong to the table with the doubled exponent.",
+        "If you count by twos, that number already is the formula's 2i.",
+        angle=lambda k, pair, d_model: k / 10000 ** (4 * pair / d_model),
+    ),
+    Misconception(
+        "halves",
+        "The matrix fits a table with all sines left and all cosines right.",
+        "Which two columns of the table belong together?",
+        (_in_halves,),
+    ),
+    in_float64(_turns),
+)
+
+EXERCISES = (
+    Exercise(
+        "1.6",
+        "A matrix that moves by k positions",
+        "function",
+        difficulty=4,
+        minutes=12,
+        points=2,
+        answers=(Answer("shift_matrix", shift_matrix, {"matrix": "d_model, d_model"}),),
+        cases=_cases,
+        proves="forwards, backwards and not at all, four widths",
+        properties=(Property("Does it turn position 5 into position 5 + k", _moves),),
+        misconceptions=MISTAKES,
+    ),
+    Exercise(
+        "1.7",
+        "Dog bites man, man bites dog",
+        "written",
+        difficulty=3,
+        minutes=8,
+        points=3,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Other right answers to the exercises of lesson 01."""

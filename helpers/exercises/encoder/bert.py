@@ -1,0 +1,580 @@
+"""4.6: BERT's positions, its weights in the student's encoder, and both together."""
+
+import copy
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.exercises.encoder.shared import lacking, normal, normalise, padded, shake
+from helpers.exercises.encoder.stack import Encoder
+
+# --- 4.6 ---
+
+
+class BertPositions(nn.Module):
+    """The course's own answer to 4.6; misconceptions exchange one of its steps."""
+
+    biases = "there"  # the reference's norm may be a student's, so it says itself
+
+    def __init__(self, d_model: int, max_length: int, eps: float = 1e-12) -> None:
+        """Create two tables and a norm."""
+        super().__init__()
+        self.position = nn.Embedding(max_length, d_model)
+        self.token_type = nn.Embedding(2, d_model)
+        self.norm = nn.LayerNorm(d_model, eps)
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, D) -> (B, T, D)."""
+        return self.finish(x + self.where(x) + self.kind())
+
+    def where(self, x: Tensor) -> Tensor:
+        """The rows of the positions."""
+        return self.position.weight.narrow(0, 0, x.shape[1])
+
+    def kind(self) -> Tensor:
+        """The row of the first sentence."""
+        return self.token_type.weight[0]
+
+    def finish(self, x: Tensor) -> Tensor:
+        """The norm."""
+        return normalise(self.norm, x, self.eps)
+
+
+def _positions_look(call: Any, x: Tensor) -> Look:
+    shake(getattr(call, "norm", None))
+    ours = isinstance(call, BertPositions)
+    biases = call.biases if ours else lacking(norm=(call.norm,))
+    return Look({"output": call.eval()(x), "biases": biases})
+
+
+def _positions_cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(
+        name: str, size: tuple, *init: Any, dtype: Any = None, **more: Any
+    ) -> Case:
+        x, rest = normal(draw, *size, dtype=dtype or torch.float64), (size[2], *init)
+        return Case(name, (x,), inputs=("x",), init=rest, look=_positions_look, **more)
+
+    return [
+        case("a batch", (2, 5, 7), 11),
+        case("as long as the table", (3, 8, 5), 8),
+        case("a large eps", (2, 4, 6), 9, 0.3),
+        case("batch equal to length", (4, 4, 6), 9),
+        case("float32", (2, 6, 5), 7, dtype=torch.float32),
+        case("the gradient", (2, 3, 5), 4, gradient=True),
+    ]
+
+
+def _positions(**steps: Callable) -> type:
+    return type("_Wrong", (BertPositions,), steps)
+
+
+POSITION_MISTAKES = (
+    Misconception(
+        "norm without a bias",
+        "The result is right, but the norm was built without a bias: BERT's has one.",
+        "Which arguments does your norm get in `__init__`?",
+        (_positions(biases="missing in norm"),),
+    ),
+    Misconception(
+        "norm missing",
+        "The sum was returned as it is.",
+        "What comes after the three summands in the task?",
+        (_positions(finish=lambda self, x: x),),
+    ),
+    Misconception(
+        "norm before the sum",
+        "First x was normalised, and then positions and types were added.",
+        "What goes into the norm: one of the three, or their sum?",
+        (
+            _positions(
+                forward=lambda self, x: self.finish(x) + self.where(x) + self.kind()
+            ),
+        ),
+    ),
+    Misconception(
+        "token type forgotten",
+        "Words and positions were added; the token type was not.",
+        "A row that is the same for every token still moves them all.",
+        (_positions(kind=lambda self: 0.0),),
+    ),
+    Misconception(
+        "second sentence",
+        "Row 1 of the token types was taken: that is the second sentence.",
+        "Count the rows from 0.",
+        (_positions(kind=lambda self: self.token_type.weight[1]),),
+    ),
+    Misconception(
+        "both token types",
+        "Both rows of the token types were added.",
+        "A token belongs to one sentence.",
+        (_positions(kind=lambda self: self.token_type.weight.sum(0)),),
+    ),
+    Misconception(
+        "positions forgotten",
+        "No position was added.",
+        "Which of the two tables does your `forward` not use?",
+        (_positions(where=lambda self, x: 0.0),),
+    ),
+    Misconception(
+        "one position for all",
+        "Every token got the row of position 0.",
+        "Position 0 belongs to the first token. Which rows do the others need?",
+        (_positions(where=lambda self, x: self.position.weight[0]),),
+    ),
+    Misconception(
+        "counted from 1",
+        "The first token got the row of position 1.",
+        "Count the rows from 0.",
+        (
+            _positions(
+                where=lambda self, x: self.position(torch.arange(1, x.shape[1] + 1))
+            ),
+            _positions(where=lambda self, x: self.position.weight[1 : x.shape[1] + 1]),
+        ),
+    ),
+    Misconception(
+        "positions along the batch",
+        "Sentence number i got the row of position i.",
+        "Which axis of (batch, length, d_model) counts the tokens?",
+        (
+            _positions(
+                where=lambda self, x: self.position.weight[: x.shape[0]][:, None]
+            ),
+        ),
+    ),
+    Misconception(
+        "eps not passed on",
+        "The norm uses an epsilon of 1e-5, whatever was asked for.",
+        "Follow `eps` from the arguments of `__init__` to the norm.",
+        (_positions(finish=lambda self, x: normalise(self.norm, x, 1e-5)),),
+    ),
+)
+
+
+# --- 4.6b ---
+
+
+def pairs(mine: nn.Module, theirs: nn.Module) -> Iterator[tuple[str, nn.Module, Any]]:
+    """Every part of the encoder with the part of BERT that belongs to it."""
+    yield "position", mine.positions.position, theirs.embeddings.position_embeddings
+    yield "type", mine.positions.token_type, theirs.embeddings.token_type_embeddings
+    yield "start norm", mine.positions.norm, theirs.embeddings.LayerNorm
+    for ours, layer in zip(mine.layers, theirs.encoder.layer, strict=True):
+        yield "norm1", ours.norm1, layer.attention.output.LayerNorm
+        yield "norm2", ours.norm2, layer.output.LayerNorm
+        yield "W_1", ours.feed_forward.W_1, layer.intermediate.dense
+        yield "W_2", ours.feed_forward.W_2, layer.output.dense
+
+
+@torch.no_grad()
+def load_bert(
+    encoder: nn.Module,
+    bert: nn.Module,
+    *,
+    power: float = -0.5,
+    skip: tuple[str, ...] = (),
+    swap: tuple[int, int] = (0, 0),
+    swap_norms: bool = False,
+    repeat: bool = False,
+    kinds: tuple[str, ...] = ("weight", "bias"),
+) -> nn.Module:
+    """The course's own answer to 4.6b; the keywords are for the misconceptions."""
+    if "words" not in skip:
+        words = bert.embeddings.word_embeddings.weight
+        encoder.embedding.weight.copy_(words * words.shape[1] ** power)
+    for name, mine, theirs in pairs(encoder, bert):
+        for kind in kinds:
+            value = getattr(theirs, kind, None)
+            if name not in skip and value is not None:
+                getattr(mine, kind).copy_(value)
+    for number, layer in enumerate(encoder.layers):
+        _load_attention(
+            layer.attention, bert.encoder.layer[number].attention, skip, swap
+        )
+        if swap_norms:
+            layer.norm1, layer.norm2 = layer.norm2, layer.norm1
+    if repeat:
+        for layer in encoder.layers[1:]:
+            layer.load_state_dict(encoder.layers[0].state_dict())
+    return encoder
+
+
+def _load_attention(mine: Any, theirs: Any, skip: tuple, swap: tuple[int, int]) -> None:
+    if "attention" in skip:
+        return
+    three = [theirs.self.query, theirs.self.key, theirs.self.value]
+    three[swap[0]], three[swap[1]] = three[swap[1]], three[swap[0]]
+    out = mine.W_o if "W_o" in skip else theirs.output.dense
+    mine.copy_layers(*three, copy.deepcopy(out))
+
+
+def tiny_bert(draw: torch.Generator, layers: int = 2, heads: int = 3) -> nn.Module:
+    """A random BERT of `transformers` with odd sizes, in float64."""
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(
+        vocab_size=17,
+        hidden_size=5 * heads,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=11,
+        max_position_embeddings=9,
+        layer_norm_eps=1e-12,
+    )
+    with torch.random.fork_rng(devices=[]):  # the student's random numbers stay
+        model = BertModel(config, add_pooling_layer=False).double().eval()
+    with torch.no_grad():
+        for value in model.parameters():
+            value.copy_(0.5 * normal(draw, *value.shape))
+    return model
+
+
+def _empty(bert: nn.Module) -> nn.Module:
+    """An encoder of BERT's shape with random weights of its own."""
+    with torch.random.fork_rng(devices=[]):  # the student's random numbers stay
+        encoder = shaped(bert.config).double()
+    draw = torch.Generator().manual_seed(9)
+    with torch.no_grad():
+        for value in encoder.parameters():
+            value.copy_(0.5 * normal(draw, *value.shape))
+    return encoder
+
+
+def shaped(sizes: Any, *options: Any, heads: int | None = None) -> nn.Module:
+    """The reference encoder with the sizes, and by default the options, of a BERT."""
+    width, length = sizes.hidden_size, sizes.max_position_embeddings
+    encoder = Encoder(
+        sizes.vocab_size,
+        width,
+        heads or sizes.num_attention_heads,
+        sizes.intermediate_size,
+        sizes.num_hidden_layers,
+        length,
+        *(options or (0.1, "gelu", False, sizes.layer_norm_eps)),
+    )
+    encoder.positions = BertPositions(width, length, sizes.layer_norm_eps)
+    return encoder
+
+
+def _read(encoder: Any, ids: Tensor, mask: Tensor) -> dict[str, Any]:
+    """The vectors at real positions; what is no encoder is shown as it is."""
+    if not isinstance(encoder, nn.Module):
+        return {"result": encoder}
+    with torch.no_grad():
+        hidden = encoder.eval()(ids, mask)
+    return {"vectors at real tokens": hidden[mask[:, 0, 0]]}
+
+
+def _load_look(call: Any, encoder: Any, bert: Any, ids: Tensor, mask: Tensor) -> Look:
+    before = [value.clone() for value in bert.parameters()]
+    seen = _read(call(encoder, bert), ids, mask)
+    same = all(map(torch.equal, before, bert.parameters()))
+    return Look({**seen, "bert": "unchanged" if same else "changed"})
+
+
+def _load_cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+    cases = []
+    for layers, heads, counts in ((2, 3, (6, 4)), (3, 2, (5, 2, 3))):
+        bert = tiny_bert(draw, layers, heads)
+        length = max(counts)
+        ids = torch.randint(1, 17, (len(counts), length), generator=draw)
+        args = (_empty(bert), bert, ids, padded(*counts, length=length))
+        names = ("encoder", "bert")
+        name = f"a random BERT with {layers} layers"
+        cases.append(Case(name, args, inputs=names, look=_load_look))
+    return cases
+
+
+def _load(**change: Any) -> Callable:
+    return lambda encoder, bert: load_bert(encoder, bert, **change)
+
+
+@torch.no_grad()
+def _load_divided_in_place(encoder: nn.Module, bert: nn.Module) -> nn.Module:
+    words = bert.embeddings.word_embeddings.weight
+    words /= words.shape[1] ** 0.5
+    return load_bert(encoder, bert, power=0.0)
+
+
+LOAD_MISTAKES = (
+    Misconception(
+        "words not divided",
+        "The words' vectors were copied as they are, and your encoder multiplies them "
+        "by the root of d_model.",
+        "What must be in the table so that the product is BERT's vector?",
+        (_load(power=0.0),),
+    ),
+    Misconception(
+        "words multiplied",
+        "The words' vectors were multiplied by the root of d_model, and your encoder "
+        "does it once more.",
+        "What must be in the table so that the product is BERT's vector?",
+        (_load(power=0.5),),
+    ),
+    Misconception(
+        "words divided by d_model",
+        "The words' vectors were divided by d_model itself.",
+        "By what does your encoder multiply them?",
+        (_load(power=-1.0),),
+    ),
+    Misconception(
+        "words not loaded",
+        "The words' table still holds the numbers it was born with.",
+        "Go through the front of BERT: how many tables does it have?",
+        (_load(skip=("words",)),),
+    ),
+    Misconception(
+        "positions not loaded",
+        "The positions' table still holds the numbers it was born with.",
+        "Go through the front of BERT: how many tables does it have?",
+        (_load(skip=("position",)),),
+    ),
+    Misconception(
+        "token types not loaded",
+        "The token types still hold the numbers they were born with.",
+        "Go through the front of BERT: how many tables does it have?",
+        (_load(skip=("type",)),),
+    ),
+    Misconception(
+        "first norm not loaded",
+        "The norm of the front still holds the numbers it was born with.",
+        "How many norms has BERT beside the two of each layer?",
+        (_load(skip=("start norm",)),),
+    ),
+    Misconception(
+        "front not loaded",
+        "The layers are loaded; words, positions, token types and their norm are not.",
+        "What does BERT keep under `embeddings`?",
+        (_load(skip=("words", "position", "type", "start norm")),),
+    ),
+    Misconception(
+        "query and key exchanged",
+        "The query's weights went to the key and the key's to the query.",
+        "Compare the order of the arguments of `copy_layers` with yours.",
+        (_load(swap=(0, 1)),),
+    ),
+    Misconception(
+        "key and value exchanged",
+        "The key's weights went to the value and the value's to the key.",
+        "Compare the order of the arguments of `copy_layers` with yours.",
+        (_load(swap=(1, 2)),),
+    ),
+    Misconception(
+        "attention not loaded",
+        "The attention still holds the numbers it was born with.",
+        "Go through one layer of BERT: which of its parts have you copied?",
+        (_load(skip=("attention",)),),
+    ),
+    Misconception(
+        "output projection not loaded",
+        "W_o still holds the numbers it was born with.",
+        "`attention.output.dense` comes after the heads are merged. Which part is it?",
+        (_load(skip=("W_o",)),),
+    ),
+    Misconception(
+        "norms exchanged",
+        "The norm after the attention went to norm2 and the other one to norm1.",
+        "Which LayerNorm lies under `attention` in BERT's layer?",
+        (_load(swap_norms=True),),
+    ),
+    Misconception(
+        "norms not loaded",
+        "One or both of each layer's norms still hold the numbers they were born with.",
+        "Go through one layer of BERT: which of its parts have you copied?",
+        tuple(_load(skip=s) for s in (("norm1",), ("norm2",), ("norm1", "norm2"))),
+    ),
+    Misconception(
+        "feed-forward not loaded",
+        "Each feed-forward, or a half of it, still holds the numbers it was born with.",
+        "Go through one layer of BERT: which of its parts have you copied?",
+        tuple(_load(skip=s) for s in (("W_1",), ("W_2",), ("W_1", "W_2"))),
+    ),
+    Misconception(
+        "first layer everywhere",
+        "Every layer got the weights of BERT's layer 0.",
+        "Do both lists move on in your loop?",
+        (_load(repeat=True),),
+    ),
+    Misconception(
+        "biases not loaded",
+        "Weights were copied, but the biases of norms and feed-forward were not.",
+        "A part's state has more than its weight.",
+        (_load(kinds=("weight",)),),
+    ),
+    Misconception(
+        "BERT changed",
+        "The right numbers arrived, but BERT's own table was changed on the way.",
+        "Look for `/=`, `div_` and `mul_`: to whom does that tensor belong?",
+        (lambda encoder, bert: _load_divided_in_place(encoder, bert),),
+    ),
+    Misconception(
+        "nothing returned",
+        "The function returned nothing.",
+        "Read the docstring's last line again.",
+        (lambda encoder, bert: load_bert(encoder, bert) and None,),
+    ),
+)
+
+
+# --- 4.6c ---
+
+SENTENCES = (
+    "The cat slept on the warm stove.",
+    "Where did you leave the keys to the garden shed?",
+    "No.",
+)
+
+
+def my_bert(bert: nn.Module) -> nn.Module:
+    """The course's own answer to 4.6c."""
+    return load_bert(shaped(bert.config), bert).eval()
+
+
+@cache
+def _bundled() -> tuple[nn.Module, Tensor, Tensor]:
+    from helpers.pretrained import load_encoder, load_tokenizer
+
+    batch = load_tokenizer()(list(SENTENCES), padding=True, return_tensors="pt")
+    return load_encoder(), batch["input_ids"], batch["attention_mask"].bool()
+
+
+def _my_look(call: Any, bert: nn.Module, ids: Tensor, mask: Tensor) -> Look:
+    """Build in BERT's own precision, then read a padded batch."""
+    torch.set_default_dtype(next(bert.parameters()).dtype)
+    mine = call(bert)
+    training = getattr(mine, "training", False)
+    seen = _read(mine, ids, mask)
+    return Look({**seen, "mode": "training" if training else "eval"})
+
+
+def _my_cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+    bert = tiny_bert(draw)
+    ids = torch.randint(1, 17, (2, 6), generator=draw)
+    args, names = (bert, ids, padded(6, 4, length=6)), ("bert",)
+    cases = [Case("a random BERT, float64", args, inputs=names, look=_my_look)]
+    if seed == 0:  # the seed that students see; the real one takes a second
+        bert, ids, real = _bundled()
+        args = (bert, ids, real[:, None, None])
+        rest = {"inputs": names, "look": _my_look, "tolerance": 5e-5}
+        cases.append(Case("the bundled checkpoint, padded", args, **rest))
+    return cases
+
+
+def _mine(*options: Any, heads: int | None = None, train: bool = False) -> Callable:
+    def build(bert: nn.Module) -> nn.Module:
+        count = heads and (heads if bert.config.hidden_size % heads == 0 else None)
+        encoder = load_bert(shaped(bert.config, *options, heads=count), bert)
+        return encoder.train(train)
+
+    return build
+
+
+def _other_eps(bert: nn.Module) -> nn.Module:
+    encoder = load_bert(shaped(bert.config, 0.1, "gelu", False, 1e-5), bert)
+    encoder.positions.eps = 1e-5
+    return encoder.eval()
+
+
+MY_MISTAKES = (
+    Misconception(
+        "ReLU left",
+        "The feed-forwards bend with ReLU; this BERT was trained with GELU.",
+        "Look at `hidden_act` in BERT's configuration.",
+        (_mine(0.1, "relu", False, 1e-12), _mine(0.1, "relu", False, 1e-5)),
+    ),
+    Misconception(
+        "the other GELU",
+        "The feed-forwards bend with the tanh approximation; BERT's GELU is the exact "
+        "one.",
+        "There are two GELUs under two names. Which one is GPT-2's?",
+        (_mine(0.1, "gelu_tanh", False, 1e-12),),
+    ),
+    Misconception(
+        "epsilon left",
+        "The layers' norms use an epsilon of 1e-5; BERT's is far smaller.",
+        "Look at `layer_norm_eps` in BERT's configuration.",
+        (_mine(0.1, "gelu", False, 1e-5), _other_eps),
+    ),
+    Misconception(
+        "pre-norm",
+        "The layers are pre-norm; BERT's LayerNorms stand after the sums.",
+        "Where does BERT print its LayerNorms: before or after `dense`?",
+        (_mine(0.1, "gelu", True, 1e-12),),
+    ),
+    Misconception(
+        "number of heads",
+        "The weights fit, but the heads are cut at other places.",
+        "Look at `num_attention_heads`: no shape can tell it.",
+        (_mine(heads=1), _mine(heads=5), _mine(heads=15)),
+    ),
+    Misconception(
+        "left in training",
+        "The encoder came back in training mode, with dropout switched on.",
+        "What has to be called before a model is used?",
+        (_mine(train=True),),
+    ),
+    Misconception(
+        "weights not loaded",
+        "The encoder has the right shape and the numbers it was born with.",
+        "Which function of yours copies the weights?",
+        (lambda bert: shaped(bert.config).eval(),),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "4.6",
+        "What BERT adds to a word",
+        "class",
+        difficulty=2,
+        minutes=8,
+        points=2,
+        answers=(
+            Answer(
+                "BertPositions",
+                BertPositions,
+                {"output": "batch, length, d_model"},
+                parts=("position", "token_type", "norm"),
+            ),
+        ),
+        cases=_positions_cases,
+        proves="positions, token type, the norm of the sum, epsilon, the gradient",
+        misconceptions=POSITION_MISTAKES,
+    ),
+    Exercise(
+        "4.6b",
+        "BERT's weights in your encoder",
+        "function",
+        difficulty=4,
+        minutes=14,
+        points=4,
+        answers=(
+            Answer("load_bert", load_bert, {"vectors at real tokens": "token, d"}),
+        ),
+        cases=_load_cases,
+        proves="every weight of two random BERTs in its place, to 1e-9, with padding",
+        misconceptions=LOAD_MISTAKES,
+    ),
+    Exercise(
+        "4.6c",
+        "Your encoder is BERT",
+        "function",
+        difficulty=3,
+        minutes=5,
+        points=3,
+        answers=(Answer("my_bert", my_bert, {"vectors at real tokens": "token, d"}),),
+        cases=_my_cases,
+        proves="a random BERT in float64 to 1e-9, the bundled checkpoint to 5e-5, both "
+        "padded",
+        misconceptions=MY_MISTAKES,
+    ),
+)

@@ -1,0 +1,185 @@
+"""4.1: the feed-forward network, and how many numbers it holds."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Look,
+    Misconception,
+    value_cases,
+)
+from helpers.exercises.encoder.shared import normal
+from helpers.models.layers import ACTIVATIONS
+
+
+class FeedForward(nn.Module):
+    """The course's own answer to 4.1."""
+
+    lacks_biases = False  # the reference's parts may be a student's, so it says itself
+
+    def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
+        """Create the two layers."""
+        super().__init__()
+        self.activation = activation
+        self.W_1 = nn.Linear(d_model, d_ff)
+        self.W_2 = nn.Linear(d_ff, d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., D) -> (..., D)."""
+        return self.compute(x, ACTIVATIONS[self.activation])
+
+    def compute(self, x: Tensor, bend: Callable) -> Tensor:
+        """The formula; misconceptions exchange it."""
+        return self.W_2(bend(self.W_1(x)))
+
+
+def _look(call: Any, x: Tensor) -> Look:
+    """Judge the output, and that both layers add a bias."""
+    lacks = getattr(call, "lacks_biases", None)
+    if lacks is None:
+        parts = (getattr(call, name, None) for name in ("W_1", "W_2"))
+        lacks = any(getattr(part, "bias", 0) is None for part in parts)
+    return Look({"output": call(x), "biases": "missing" if lacks else "there"})
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(
+        name: str, size: tuple, init: tuple, dtype: Any = None, **more: Any
+    ) -> Case:
+        x = normal(draw, *size, dtype=dtype or torch.float64)
+        return Case(name, (x,), inputs=("x",), init=init, look=_look, **more)
+
+    return [
+        case("ReLU, a batch", (2, 5, 7), (7, 11, "relu")),
+        case("GELU, a batch", (2, 5, 7), (7, 11, "gelu")),
+        case("no activation asked for", (2, 5, 7), (7, 11)),
+        case("narrower inside, one vector", (6,), (6, 4, "relu")),
+        case("GELU, float32", (3, 4, 6), (6, 13, "gelu"), torch.float32),
+        case("the gradient", (2, 3, 5), (5, 8, "relu"), gradient=True),
+    ]
+
+
+def _wrong(compute: Callable, **more: Any) -> type:
+    return type("_Wrong", (FeedForward,), {"compute": compute, **more})
+
+
+class _DefaultGelu(FeedForward):
+    def __init__(self, d_model: int, d_ff: int, activation: str = "gelu") -> None:
+        super().__init__(d_model, d_ff, activation)
+
+
+class _NoBias(FeedForward):
+    lacks_biases = True
+
+    def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
+        super().__init__(d_model, d_ff, activation)
+        self.W_1 = nn.Linear(d_model, d_ff, bias=False)
+        self.W_2 = nn.Linear(d_ff, d_model, bias=False)
+
+
+MISTAKES = (
+    Misconception(
+        "no activation",
+        "There is no bend between the two layers: together they are one linear layer.",
+        "What stands in the formula between the two products?",
+        (_wrong(lambda self, x, bend: self.W_2(self.W_1(x))),),
+    ),
+    Misconception(
+        "activation at the end",
+        "The activation came after the second layer, not between the two.",
+        "Read the formula from the inside out: what happens to the first product?",
+        (_wrong(lambda self, x, bend: bend(self.W_2(self.W_1(x)))),),
+    ),
+    Misconception(
+        "activation twice",
+        "The activation came after both layers, so no output is below it.",
+        "How often does the formula bend?",
+        (_wrong(lambda self, x, bend: bend(self.W_2(bend(self.W_1(x))))),),
+    ),
+    Misconception(
+        "always ReLU",
+        "The argument `activation` is ignored: GELU was asked for, and ReLU came.",
+        "Follow `activation` from the arguments of `__init__` to the place of its use.",
+        (_wrong(lambda self, x, bend: self.W_2(torch.relu(self.W_1(x)))),),
+    ),
+    Misconception(
+        "always GELU",
+        "The argument `activation` is ignored: ReLU was asked for, and GELU came.",
+        "Follow `activation` from the arguments of `__init__` to the place of its use.",
+        (_wrong(lambda self, x, bend: self.W_2(ACTIVATIONS["gelu"](self.W_1(x)))),),
+    ),
+    Misconception(
+        "GELU by default",
+        "Without an activation the class bends with GELU; ReLU is the default.",
+        "Compare the first line of your `__init__` with the stub's.",
+        (_DefaultGelu,),
+    ),
+    Misconception(
+        "residual inside",
+        "The input was added to the result: that is the encoder layer's work.",
+        "Does x stand alone anywhere in the formula?",
+        (_wrong(lambda self, x, bend: x + self.W_2(bend(self.W_1(x)))),),
+    ),
+    Misconception(
+        "no biases",
+        "The layers were built without biases: b₁ and b₂ are missing.",
+        "Compare the formula with the arguments of `nn.Linear`.",
+        (_NoBias,),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "4.1",
+        "The feed-forward network",
+        "class",
+        difficulty=2,
+        minutes=8,
+        points=2,
+        answers=(
+            Answer(
+                "FeedForward",
+                FeedForward,
+                {"output": "..., d_model"},
+                parts=("W_1", "W_2"),
+            ),
+        ),
+        cases=_cases,
+        proves="the formula with ReLU (the default) and GELU, biases, any leading "
+        "axes, the gradient",
+        misconceptions=MISTAKES,
+    ),
+    Exercise(
+        "4.1b",
+        "How many numbers does it learn?",
+        "value",
+        difficulty=2,
+        minutes=3,
+        points=1,
+        answers=(Answer("feed_forward_parameters", 721_500),),
+        cases=lambda seed: value_cases(),
+        proves="two matrices and two biases: four times as wide, twice the attention",
+        misconceptions=(
+            Misconception(
+                "biases forgotten",
+                "720,000 are the numbers in the two matrices.",
+                "What does each layer add after its product?",
+                (720_000,),
+            ),
+            Misconception(
+                "as narrow as before",
+                "38,764 are the parameters for a d_ff of 64.",
+                "Here d_ff is 4 times d_model.",
+                (38_764,),
+            ),
+        ),
+    ),
+)

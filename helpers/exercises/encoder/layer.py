@@ -1,0 +1,548 @@
+"""4.3: the encoder layer."""
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.exercises.encoder.shared import (
+    attend,
+    lacking,
+    normal,
+    normalise,
+    padded,
+    shake,
+    think,
+)
+from helpers.models.layers import FeedForward
+from helpers.models.multi_head import MultiHeadAttention
+
+
+class EncoderLayer(nn.Module):
+    """The course's own answer to 4.3; misconceptions exchange one of its steps."""
+
+    biases = "there"  # the reference's parts may be a student's, so it says itself
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        dropout: float = 0.1,
+        activation: str = "relu",
+        norm_first: bool = False,
+        eps: float = 1e-5,
+    ) -> None:
+        """Create the four parts and remember the options."""
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff, activation)
+        self.norm1, self.norm2 = nn.LayerNorm(d_model, eps), nn.LayerNorm(d_model, eps)
+        self.rate, self.activation = dropout, activation
+        self.norm_first, self.eps = norm_first, eps
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """(B, T, D) -> (B, T, D)."""
+        x = self.add(x, lambda y: self.exchange(y, mask), self.norm1)
+        return self.add(x, self.think, self.norm2)
+
+    def exchange(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Self-attention."""
+        return attend(self.attention, x, x, x, mask=mask)
+
+    def think(self, x: Tensor) -> Tensor:
+        """The feed-forward."""
+        return think(self.feed_forward, x, self.activation)
+
+    def drop(self, x: Tensor) -> Tensor:
+        """Dropout on what a sublayer puts out."""
+        return F.dropout(x, self.rate, self.training)
+
+    def normalise(self, norm: nn.Module, x: Tensor) -> Tensor:
+        """One of the two norms."""
+        return normalise(norm, x, self.eps)
+
+    def add(self, x: Tensor, sublayer: Callable, norm: nn.Module) -> Tensor:
+        """One sublayer with residual and norm."""
+        if self.norm_first:
+            return x + self.drop(sublayer(self.normalise(norm, x)))
+        return self.normalise(norm, x + self.drop(sublayer(x)))
+
+
+def _biases(call: Any) -> str:
+    """What the course's classes say of themselves, and what a student's have."""
+    if hasattr(call, "biases") and isinstance(call, EncoderLayer):
+        return call.biases
+    return lacking(
+        attention=(call.attention,),
+        feed_forward=(call.feed_forward,),
+        norms=(call.norm1, call.norm2),
+    )
+
+
+def _evaluating(call: Any, x: Tensor, mask: Tensor | None = None) -> Look:
+    shake(getattr(call, "norm1", None), getattr(call, "norm2", None))
+    return Look({"output": call.eval()(x, mask), "biases": _biases(call)})
+
+
+def _training(call: Any, x: Tensor, mask: Tensor | None = None) -> Look:
+    """From one random state, so that a wrong rate drops the same places in all."""
+    shake(getattr(call, "norm1", None), getattr(call, "norm2", None))
+    torch.default_generator.manual_seed(1)
+    return Look({"output": call.train()(x, mask)})
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(
+        name: str,
+        size: tuple[int, int, int],
+        *options: Any,
+        mask: Tensor | None = None,
+        dtype: Any = torch.float64,
+        look: Callable = _evaluating,
+        **more: Any,
+    ) -> Case:
+        args = (normal(draw, *size, dtype=dtype), *(() if mask is None else (mask,)))
+        init = (size[2], *options)
+        return Case(name, args, inputs=("x", "mask"), init=init, look=look, **more)
+
+    three, five = padded(5, 3, length=5), padded(2, 4, 3, length=4)
+    pairs = torch.ones(5, 5, dtype=torch.bool).tril()
+    return [
+        case("post-norm", (2, 5, 6), 3, 11, 0.0),
+        case("pre-norm", (2, 5, 6), 3, 11, 0.0, "relu", True),
+        case("post-norm, padding", (2, 5, 6), 2, 11, 0.0, mask=three),
+        case("pre-norm, GELU, padding", (3, 4, 10), 5, 7, 0.0, "gelu", True, mask=five),
+        case("a mask (query, key)", (2, 5, 6), 3, 11, 0.0, "gelu", mask=pairs),
+        case("post-norm, a large eps", (2, 5, 6), 3, 11, 0.0, "relu", False, 0.3),
+        case("post-norm, float32", (2, 7, 9), 3, 5, 0.0, dtype=torch.float32),
+        case("dropout 1.0, in eval mode", (2, 5, 6), 3, 11, 1.0),
+        case("dropout 1.0, in training", (2, 5, 6), 3, 11, 1.0, look=_training),
+        case(
+            "pre-norm, dropout 1.0, in training",
+            (2, 5, 6),
+            *(3, 11, 1.0, "relu", True),
+            look=_training,
+        ),
+        case("the gradient", (2, 3, 6), 3, 8, 0.0, gradient=True),
+    ]
+
+
+def _wrong(**steps: Callable) -> type:
+    return type("_Wrong", (EncoderLayer,), steps)
+
+
+def _from_normalised(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+    if not self.norm_first:
+        return EncoderLayer.add(self, x, sublayer, norm)
+    x = self.normalise(norm, x)
+    return x + self.drop(sublayer(x))
+
+
+def _from_normalised_once(where: str) -> Callable:
+    def add(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+        step = _from_normalised if norm is getattr(self, where) else EncoderLayer.add
+        return step(self, x, sublayer, norm)
+
+    return add
+
+
+def _from_normalised_always(self: Any, x: Tensor, sub: Callable, norm: Any) -> Tensor:
+    x = self.normalise(norm, x)
+    added = x + self.drop(sub(x))
+    return added
+
+
+def _no_residual(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+    if self.norm_first:
+        return self.drop(sublayer(self.normalise(norm, x)))
+    return self.normalise(norm, self.drop(sublayer(x)))
+
+
+def _one_residual(missing: str) -> Callable:
+    def add(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+        step = _no_residual if norm is getattr(self, missing) else EncoderLayer.add
+        return step(self, x, sublayer, norm)
+
+    return add
+
+
+def _always(norm_first: bool | None) -> Callable:
+    def add(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+        pre = not self.norm_first if norm_first is None else norm_first
+        if pre:
+            return x + self.drop(sublayer(self.normalise(norm, x)))
+        return self.normalise(norm, x + self.drop(sublayer(x)))
+
+    return add
+
+
+def _norm_of_sublayer(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+    if self.norm_first:
+        return EncoderLayer.add(self, x, sublayer, norm)
+    return x + self.normalise(norm, self.drop(sublayer(x)))
+
+
+def _undropped(bare: str) -> Callable:
+    def add(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+        if norm is not getattr(self, bare):
+            return EncoderLayer.add(self, x, sublayer, norm)
+        if self.norm_first:
+            return x + sublayer(self.normalise(norm, x))
+        return self.normalise(norm, x + sublayer(x))
+
+    return add
+
+
+def _half_always(half: str, norm_first: bool) -> Callable:
+    """One half obeys norm_first, the other does not."""
+    always = _always(norm_first)
+
+    def add(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+        step = always if norm is getattr(self, half) else EncoderLayer.add
+        return step(self, x, sublayer, norm)
+
+    return add
+
+
+def _mask_in(norm_first: bool) -> Callable:
+    """The mask is used in one of the norm orders."""
+
+    def exchange(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
+        mask = mask if self.norm_first == norm_first else None
+        return attend(self.attention, x, x, x, mask=mask)
+
+    return exchange
+
+
+def _bare_thought(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+    """In pre-norm the feed-forward reads x as it is."""
+    if self.norm_first and norm is self.norm2:
+        return x + self.drop(sublayer(x))
+    return EncoderLayer.add(self, x, sublayer, norm)
+
+
+def _drop_the_sum(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+    if self.norm_first:
+        return self.drop(x + sublayer(self.normalise(norm, x)))
+    return self.normalise(norm, self.drop(x + sublayer(x)))
+
+
+def _drop_last(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+    if self.norm_first:
+        return self.drop(x + sublayer(self.normalise(norm, x)))
+    return self.drop(self.normalise(norm, x + sublayer(x)))
+
+
+def _only_query(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    if not self.norm_first:
+        return EncoderLayer.forward(self, x, mask)
+    query = self.normalise(self.norm1, x)
+    x = x + self.drop(attend(self.attention, query, x, x, mask=mask))
+    return self.add(x, self.think, self.norm2)
+
+
+def _parallel(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    first = self.add(x, lambda y: self.exchange(y, mask), self.norm1)
+    return first + self.add(x, self.think, self.norm2) - x
+
+
+def _turned(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    x = self.add(x, self.think, self.norm2)
+    return self.add(x, lambda y: self.exchange(y, mask), self.norm1)
+
+
+def _exchanged(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    x = self.add(x, lambda y: self.exchange(y, mask), self.norm2)
+    return self.add(x, self.think, self.norm1)
+
+
+def _one_norm(name: str) -> Callable:
+    def forward(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        norm = getattr(self, name)
+        x = self.add(x, lambda y: self.exchange(y, mask), norm)
+        return self.add(x, self.think, norm)
+
+    return forward
+
+
+def _norm_twice(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    self.norm1 = self.norm2  # two names for one object
+    return EncoderLayer.forward(self, x, mask)
+
+
+def _no_norm(norm: str) -> Callable:
+    def step(self: Any, part: nn.Module, x: Tensor) -> Tensor:
+        skipped = norm == "both" or part is getattr(self, norm)
+        return x if skipped else normalise(part, x, self.eps)
+
+    return step
+
+
+def _published(self: Any, part: nn.Module, x: Tensor) -> Tensor:
+    standard = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + self.eps)
+    return part.weight * standard + part.bias
+
+
+def _without_biases() -> Iterator[type]:
+    """Every choice of parts that lack them."""
+    for count in (1, 2, 3):
+        for parts in combinations(("attention", "feed_forward", "norms"), count):
+            yield _wrong(biases=f"missing in {' and '.join(parts)}")
+
+
+MISTAKES = (
+    Misconception(
+        "parts without biases",
+        "The layer computes the right thing, but some of its parts have no biases: "
+        "BERT's numbers will not fit into it.",
+        "Build the parts as the task says, without an argument that forbids a bias.",
+        tuple(_without_biases()),
+    ),
+    Misconception(
+        "residual from the normalised input",
+        "In pre-norm the normalised x was added back, so the untouched x is lost.",
+        "Which x travels along the residual: the one before or after the norm?",
+        (
+            _wrong(add=_from_normalised),
+            _wrong(add=_from_normalised_always),
+            _wrong(add=_from_normalised_once("norm1")),
+            _wrong(add=_from_normalised_once("norm2")),
+        ),
+    ),
+    Misconception(
+        "no residual",
+        "Nothing is added: each sublayer replaces its input.",
+        "What does `Add` in `Add & Norm` add?",
+        (_wrong(add=_no_residual),),
+    ),
+    Misconception(
+        "no residual around the attention",
+        "The attention's output replaces x, it is not added to it.",
+        "Compare the two halves of your layer: which one lacks a sum?",
+        (_wrong(add=_one_residual("norm1")),),
+    ),
+    Misconception(
+        "no residual around the feed-forward",
+        "The feed-forward's output replaces x, it is not added to it.",
+        "Compare the two halves of your layer: which one lacks a sum?",
+        (_wrong(add=_one_residual("norm2")),),
+    ),
+    Misconception(
+        "always post-norm",
+        "`norm_first` changes nothing: the norm always comes after the sum.",
+        "Where does your `forward` ask for norm_first?",
+        (_wrong(add=_always(False)),),
+    ),
+    Misconception(
+        "always pre-norm",
+        "`norm_first` changes nothing: the norm always comes before the sublayer.",
+        "Where does your `forward` ask for norm_first?",
+        (_wrong(add=_always(True)),),
+    ),
+    Misconception(
+        "pre-norm and post-norm exchanged",
+        "With norm_first the norm comes last, and without it first.",
+        "Read the condition aloud.",
+        (_wrong(add=_always(None)),),
+    ),
+    Misconception(
+        "norm of the sublayer only",
+        "In post-norm the norm got what the sublayer put out, before x was added.",
+        "Which of the two comes first in `Add & Norm`?",
+        (_wrong(add=_norm_of_sublayer),),
+    ),
+    Misconception(
+        "no norm at all",
+        "Neither of the two norms is used.",
+        "Search your `forward` for norm1 and norm2.",
+        (_wrong(normalise=_no_norm("both")),),
+    ),
+    Misconception(
+        "second norm missing",
+        "The feed-forward has no norm.",
+        "How many `Add & Norm` boxes does an encoder layer have?",
+        (_wrong(normalise=_no_norm("norm2")),),
+    ),
+    Misconception(
+        "second norm missing in pre-norm",
+        "In pre-norm the feed-forward reads x without its norm.",
+        "How many norms does each of your two orders use?",
+        (_wrong(add=_bare_thought),),
+    ),
+    Misconception(
+        "one half with a fixed norm order",
+        "One of the two sublayers obeys norm_first, the other does not.",
+        "How often does your `forward` ask for norm_first, and for which sublayers?",
+        tuple(
+            _wrong(add=_half_always(half, norm_first))
+            for half in ("norm1", "norm2")
+            for norm_first in (False, True)
+        ),
+    ),
+    Misconception(
+        "one norm for both",
+        "Both sublayers share one norm; each has a gain and a bias of its own.",
+        "How many norms did `__init__` create, and which one is used where?",
+        (
+            _wrong(forward=_one_norm("norm1")),
+            _wrong(forward=_one_norm("norm2")),
+            _wrong(forward=_norm_twice),
+        ),
+    ),
+    Misconception(
+        "norms exchanged",
+        "The attention got norm2 and the feed-forward norm1.",
+        "Which norm belongs to which sublayer? The stub says it.",
+        (_wrong(forward=_exchanged),),
+    ),
+    Misconception(
+        "a wrong layer norm",
+        "The layer is right, but its norms divide by n - 1 and add epsilon after the "
+        "root.",
+        "Go back to exercise 4.2, or build the layer with nn.LayerNorm.",
+        (_wrong(normalise=_published),),
+    ),
+    Misconception(
+        "dropout active in eval mode",
+        "Dropout goes on after `.eval()`: the functional form does not know the mode.",
+        "Who tells dropout whether the layer is in training?",
+        (_wrong(drop=lambda self, x: F.dropout(x, self.rate)),),
+    ),
+    Misconception(
+        "no dropout",
+        "Nothing is dropped in training.",
+        "Where is the dropout of `__init__` used?",
+        (_wrong(drop=lambda self, x: x),),
+    ),
+    Misconception(
+        "a sublayer without dropout",
+        "What one of the two sublayers adds is never dropped.",
+        "Count in your `forward`: sublayers, and uses of the dropout.",
+        (_wrong(add=_undropped("norm1")), _wrong(add=_undropped("norm2"))),
+    ),
+    Misconception(
+        "dropout fixed",
+        "A tenth is dropped, whatever rate was asked for.",
+        "Follow `dropout` from the arguments of `__init__` to the place of its use.",
+        (_wrong(drop=lambda self, x: F.dropout(x, 0.1, self.training)),),
+    ),
+    Misconception(
+        "dropout on the sum",
+        "Dropout took the residual along: with a rate of 1 nothing is left of x.",
+        "What should be dropped: x, or what the sublayer adds to it?",
+        (_wrong(add=_drop_the_sum), _wrong(add=_drop_last)),
+    ),
+    Misconception(
+        "mask ignored",
+        "The mask changed nothing: tokens attend to padding.",
+        "Follow `mask` to the call of the attention.",
+        (
+            _wrong(
+                exchange=lambda self, x, mask: attend(
+                    self.attention, x, x, x, mask=None
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "mask ignored in one norm order",
+        "In one of the two norm orders the attention was called without the mask.",
+        "Count the calls of the attention in your `forward`: does each get the mask?",
+        (_wrong(exchange=_mask_in(True)), _wrong(exchange=_mask_in(False))),
+    ),
+    Misconception(
+        "mask inverted",
+        "The real tokens were blocked and the padding left open.",
+        "True means may attend, here and in MultiHeadAttention.",
+        (
+            _wrong(
+                exchange=lambda self, x, mask: attend(
+                    self.attention, x, x, x, mask=None if mask is None else ~mask
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "no activation",
+        "The feed-forward is linear: nothing bends between its two layers.",
+        "Go back to exercise 4.1.",
+        (
+            _wrong(
+                think=lambda self, x: self.linear(x),
+                linear=lambda self, x: self.feed_forward.W_2(self.feed_forward.W_1(x)),
+            ),
+        ),
+    ),
+    Misconception(
+        "activation not passed on",
+        "The feed-forward uses ReLU, whatever activation was asked for.",
+        "Follow `activation` from the arguments of `__init__` to the feed-forward.",
+        (_wrong(think=lambda self, x: think(self.feed_forward, x, "relu")),),
+    ),
+    Misconception(
+        "eps not passed on",
+        "The norms use an epsilon of 1e-5, whatever was asked for.",
+        "Follow `eps` from the arguments of `__init__` to both norms.",
+        (_wrong(normalise=lambda self, part, x: normalise(part, x, 1e-5)),),
+    ),
+    Misconception(
+        "activation and eps not passed on",
+        "The feed-forward uses ReLU and the norms 1e-5, whatever was asked for.",
+        "Compare the arguments of `__init__` with those you give to the parts.",
+        (
+            _wrong(
+                think=lambda self, x: think(self.feed_forward, x, "relu"),
+                normalise=lambda self, part, x: normalise(part, x, 1e-5),
+            ),
+        ),
+    ),
+    Misconception(
+        "only the query normalised",
+        "In pre-norm the query was normalised, but key and value were not.",
+        "Self-attention gets one thing three times. Is it the same thing?",
+        (_wrong(forward=_only_query),),
+    ),
+    Misconception(
+        "feed-forward from the layer's input",
+        "The feed-forward read the layer's x, not what the attention had made of it.",
+        "Which x goes into the second sublayer?",
+        (_wrong(forward=_parallel),),
+    ),
+    Misconception(
+        "feed-forward first",
+        "The feed-forward came before the attention.",
+        "In which order do the two sublayers stand in the figure?",
+        (_wrong(forward=_turned),),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "4.3",
+        "The encoder layer",
+        "class",
+        difficulty=3,
+        minutes=20,
+        points=4,
+        core=True,
+        answers=(
+            Answer(
+                "EncoderLayer",
+                EncoderLayer,
+                {"output": "batch, length, d_model"},
+                parts=("attention", "feed_forward", "norm1", "norm2"),
+            ),
+        ),
+        cases=_cases,
+        proves="pre-norm and post-norm, both activations, biases, masks, dropout in "
+        "training only, epsilon, the gradient",
+        misconceptions=MISTAKES,
+    ),
+)

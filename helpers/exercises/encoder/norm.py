@@ -1,0 +1,410 @@
+"""4.2: layer norm."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Look,
+    Misconception,
+    Property,
+)
+from helpers.exercises.encoder.shared import normal
+
+
+class LayerNorm(nn.Module):
+    """The course's own answer to 4.2."""
+
+    def __init__(self, d_model: int, eps: float = 1e-5) -> None:
+        """Create a gain of ones and a bias of zeros."""
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., D) -> (..., D)."""
+        return self.finish(self.standard(x))
+
+    def standard(self, x: Tensor) -> Tensor:
+        """Mean 0 and variance 1; misconceptions exchange it."""
+        spread, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
+        return (x - mean) * (spread + self.eps).rsqrt()
+
+    def finish(self, x: Tensor) -> Tensor:
+        """Gain and bias; misconceptions exchange it."""
+        return torch.addcmul(self.bias, self.weight, x)
+
+
+PLAIN = "output with gain 1 and bias 0"
+
+
+def _look(call: Any, x: Tensor, gain: Tensor, shift: Tensor) -> Look:
+    """Run with a gain and a bias that are not 1 and 0."""
+    seen = {}
+    for name in ("weight", "bias"):
+        seen[f"part {name}"] = _learned(getattr(call, name, None))
+    if not all(found.startswith("parameter") for found in seen.values()):
+        own = len(list(call.parameters())) if isinstance(call, nn.Module) else 0
+        return Look({**seen, "output": None}, {"parameters": own})
+    for name, wanted in (("weight", "ones"), ("bias", "zeros")):
+        numbers = getattr(call, name).detach()
+        right = torch.equal(numbers, getattr(torch, wanted)(numbers.shape).to(numbers))
+        seen[f"{name} of the fresh module"] = wanted if right else f"not all {wanted}"
+    for name, one in (("output", (gain.to(x), shift.to(x))), (PLAIN, (1.0, 0.0))):
+        numbers = {
+            part: torch.zeros_like(gain).to(x) + value
+            for part, value in zip(("weight", "bias"), one, strict=True)
+        }
+        seen[name] = functional_call(call, numbers, (x,))
+    return Look(seen)
+
+
+def _learned(value: Any) -> str:
+    if isinstance(value, nn.Parameter):
+        return f"parameter {tuple(value.shape)}"
+    plain = "a plain tensor, which no optimizer sees"
+    return plain if isinstance(value, Tensor) else "missing"
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, x: Tensor, eps: float = 1e-5, **more: Any) -> Case:
+        gain, shift = (normal(draw, x.shape[-1]).round(decimals=1) for _ in range(2))
+        gain = gain.abs() + 0.5
+        inputs = ("x", "weight", "bias")
+        args, init = (x, gain.to(x), shift.to(x)), (x.shape[-1], eps)
+        return Case(name, args, inputs=inputs, init=init, look=_look, **more)
+
+    example = torch.tensor([[2.0, -1.0, 3.0, 0.0]], dtype=torch.float64)
+    rows = normal(draw, 3, 5)
+    rows[1] = 4.0 + 1e-3 * rows[1]  # hardly varies: eps decides
+    constant = normal(draw, 2, 3, 6)
+    constant[1, 1] = 0.7  # does not vary at all
+    return [
+        case("the row [2, -1, 3, 0]", example),
+        case("a batch of sentences", 3 * normal(draw, 2, 5, 7) + 1),
+        case("one row that hardly varies", rows),
+        case("one row that is constant", constant, eps=1e-6),
+        case("a large eps", normal(draw, 4, 3), eps=0.5),
+        case("two numbers per row", normal(draw, 3, 2)),
+        case("float32", normal(draw, 2, 4, 9, dtype=torch.float32)),
+        case("the gradient", normal(draw, 2, 3, 5), gradient=True),
+    ]
+
+
+def _centred(case: Case, outputs: Mapping[str, Any]) -> str | None:
+    """The mean of each row, where gain and bias were 1 and 0."""
+    means = outputs[PLAIN].mean(-1).flatten()
+    off = means[means.abs() > 1e-3]
+    return f"one has {off[0].item():.4f}" if off.numel() else None
+
+
+def _standard(step: Callable) -> type:
+    return type("_Wrong", (LayerNorm,), {"standard": step})
+
+
+def _finish(step: Callable) -> type:
+    return type("_Wrong", (LayerNorm,), {"finish": step})
+
+
+def _over(*axes: int, eps: float | None = None) -> Callable:
+    def step(self: LayerNorm, x: Tensor) -> Tensor:
+        spread, mean = torch.var_mean(x, axes or None, correction=0, keepdim=True)
+        return (x - mean) / (spread + (self.eps if eps is None else eps)).sqrt()
+
+    return step
+
+
+def _without_axis(of_mean: bool) -> Callable:
+    """The mean, or else only the variance, without the axis of size 1."""
+
+    def step(self: LayerNorm, x: Tensor) -> Tensor:
+        centred = x - x.mean(-1, keepdim=not of_mean)
+        return centred / (x.var(-1, correction=0) + self.eps).sqrt()
+
+    return step
+
+
+def _unbiased(self: LayerNorm, x: Tensor) -> Tensor:
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / (x.var(-1, keepdim=True) + self.eps).sqrt()
+
+
+def _outside(self: LayerNorm, x: Tensor) -> Tensor:
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / (x.std(-1, correction=0, keepdim=True) + self.eps)
+
+
+def _published(self: LayerNorm, x: Tensor) -> Tensor:
+    return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + self.eps)
+
+
+def _born(**numbers: Callable) -> type:
+    """Layer norm whose gain or bias starts as other numbers."""
+
+    def build(self: LayerNorm, d_model: int, eps: float = 1e-5) -> None:
+        LayerNorm.__init__(self, d_model, eps)
+        for name, draw in numbers.items():
+            setattr(self, name, nn.Parameter(draw(d_model)))
+
+    return type("_Wrong", (LayerNorm,), {"__init__": build})
+
+
+class _Bare(nn.Module):
+    def __init__(self, d_model: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        return LayerNorm.standard(self, x)
+
+
+class _Greek(_Bare):
+    def __init__(self, d_model: int, eps: float = 1e-5) -> None:
+        super().__init__(d_model, eps)
+        self.gamma = nn.Parameter(torch.ones(d_model))
+        self.beta = nn.Parameter(torch.zeros(d_model))
+
+
+class _Plain(_Bare):
+    def __init__(self, d_model: int, eps: float = 1e-5) -> None:
+        super().__init__(d_model, eps)
+        self.weight, self.bias = torch.ones(d_model), torch.zeros(d_model)
+
+
+class _Buffers(_Bare):
+    def __init__(self, d_model: int, eps: float = 1e-5) -> None:
+        super().__init__(d_model, eps)
+        self.register_buffer("weight", torch.ones(d_model))
+        self.register_buffer("bias", torch.zeros(d_model))
+
+
+MISTAKES = (
+    Misconception(
+        "unbiased variance",
+        "The variance was divided by n - 1, the default of torch's `var` and `std`.",
+        "By how many numbers does σ² in the formula divide? Look at `correction`.",
+        (_standard(_unbiased),),
+    ),
+    Misconception(
+        "epsilon outside the root",
+        "Epsilon was added to the standard deviation, after the root.",
+        "Where does ε stand in the formula: under the root or beside it?",
+        (_standard(_outside),),
+    ),
+    Misconception(
+        "unbiased, and epsilon outside",
+        "Two things at once, as in a published class: the variance was divided by "
+        "n - 1, and epsilon was added after the root.",
+        "Print the variance of [2, -1, 3, 0], then look where ε stands in the formula.",
+        (_standard(_published),),
+    ),
+    Misconception(
+        "no epsilon",
+        "Epsilon is missing: a constant row is 0 divided by 0.",
+        "What is the variance of a row whose numbers are all equal?",
+        (
+            _standard(_over(-1, eps=0.0)),
+            _standard(
+                lambda self, x: (
+                    (x - x.mean(-1, keepdim=True))
+                    / x.std(-1, correction=0, keepdim=True)
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "epsilon fixed",
+        "Epsilon is 1e-5, whatever the class was built with.",
+        "Does `forward` use the eps that `__init__` was given?",
+        (_standard(_over(-1, eps=1e-5)),),
+    ),
+    Misconception(
+        "over the tokens",
+        "Mean and variance run over the tokens of a sentence: a word's numbers depend "
+        "on its neighbours.",
+        "Each vector is normalised by itself. Which axis holds its numbers?",
+        (_standard(_over(-2)), _standard(_over(1))),
+    ),
+    Misconception(
+        "over the batch",
+        "Mean and variance run over axis 0: that is nearly a batch norm.",
+        "Each vector is normalised by itself. Which axis holds its numbers?",
+        (_standard(_over(0)),),
+    ),
+    Misconception(
+        "over everything",
+        "One mean and one variance were taken for the whole tensor.",
+        "How many means does a batch of 2 sentences of 5 words have?",
+        (_standard(_over()),),
+    ),
+    Misconception(
+        "over tokens and features",
+        "One mean and one variance were taken for each sentence.",
+        "How many means does a sentence of 5 words have?",
+        (_standard(_over(-2, -1)),),
+    ),
+    Misconception(
+        "mean not subtracted",
+        "The rows were divided by their spread, but not centred first.",
+        "What happens to x before the division?",
+        (
+            _standard(
+                lambda self, x: (
+                    x * (x.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "root of the mean square",
+        "The rows were divided by the root of their mean square and never centred: "
+        "that is RMSNorm, which newer models use.",
+        "Which number does the formula subtract from every entry?",
+        (
+            _standard(
+                lambda self, x: (
+                    x * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt()
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "variance not around the mean",
+        "The squares of the numbers themselves were averaged, not the squares of their "
+        "distances from the mean.",
+        "What stands in the brackets of σ² in the formula?",
+        (
+            _standard(
+                lambda self, x: (
+                    (x - x.mean(-1, keepdim=True))
+                    * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt()
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "only the mean divided",
+        "The mean was divided by the root, and then subtracted from x.",
+        "Which does Python take first, minus or division, where no brackets stand?",
+        (
+            _standard(
+                lambda self, x: (
+                    x
+                    - x.mean(-1, keepdim=True)
+                    * (x.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "axis of the means lost",
+        "A mean or a variance per row came back without its last axis, so it does not "
+        "line up with x.",
+        "Which shape has `x.mean(-1)`, and which one do the stub's comments promise?",
+        (_standard(_without_axis(True)), _standard(_without_axis(False))),
+    ),
+    Misconception(
+        "no root",
+        "The rows were divided by the variance itself.",
+        "Which power of σ² stands under the fraction line?",
+        (
+            _standard(
+                lambda self, x: (
+                    (x - x.mean(-1, keepdim=True))
+                    / (x.var(-1, correction=0, keepdim=True) + self.eps)
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "gain and bias unused",
+        "The learned gain and bias have no influence on the result.",
+        "Which two symbols of the formula does your `forward` not use?",
+        (_finish(lambda self, x: x),),
+    ),
+    Misconception(
+        "gain and bias missing",
+        "The class has no parameters: it can't learn how wide its outputs should be.",
+        "Which two symbols of the formula are learned?",
+        (_Bare,),
+    ),
+    Misconception(
+        "gain and bias under other names",
+        "The class has parameters, but they are not called weight and bias.",
+        "What does the task want the gain and the bias to be called, and why?",
+        (_Greek,),
+    ),
+    Misconception(
+        "gain and bias not learned",
+        "Gain and bias are plain tensors: `parameters()` does not list them.",
+        "Which class of torch turns a tensor into something that is learned?",
+        (_Plain, _Buffers),
+    ),
+    Misconception(
+        "gain does not start as ones",
+        "The formula is right, but a fresh module does not have a gain of ones: it "
+        "does more than normalise before it has learned anything.",
+        "By which number do you multiply if nothing should change?",
+        (_born(weight=torch.zeros), _born(weight=torch.randn)),
+    ),
+    Misconception(
+        "bias does not start as zeros",
+        "The formula is right, but a fresh module does not have a bias of zeros: it "
+        "does more than normalise before it has learned anything.",
+        "Which number do you add if nothing should change?",
+        (_born(bias=torch.ones), _born(bias=torch.randn)),
+    ),
+    Misconception(
+        "gain and bias start as other numbers",
+        "The formula is right, but in a fresh module neither is the gain all ones nor "
+        "the bias all zeros.",
+        "By which number do you multiply, and which one do you add, if nothing should "
+        "change?",
+        (
+            _born(weight=torch.zeros, bias=torch.ones),
+            _born(weight=torch.randn, bias=torch.randn),
+        ),
+    ),
+    Misconception(
+        "only the gain",
+        "The result is multiplied by the gain, but the bias is not added.",
+        "Compare the end of the formula with your last line.",
+        (_finish(lambda self, x: self.weight * x),),
+    ),
+    Misconception(
+        "gain and bias exchanged",
+        "The bias multiplies and the gain is added.",
+        "Which of the two starts as ones, and why?",
+        (_finish(lambda self, x: self.bias * x + self.weight),),
+    ),
+)
+
+
+EXERCISES = (
+    Exercise(
+        "4.2",
+        "Layer norm",
+        "class",
+        difficulty=2,
+        minutes=12,
+        points=3,
+        core=True,
+        answers=(Answer("LayerNorm", LayerNorm, {"output": "batch, length, d_model"}),),
+        cases=_cases,
+        proves="a row that hardly varies, a constant row, gain and bias, fresh ones of "
+        "1 and 0, small rows, float32, the gradient",
+        properties=(
+            Property("Has every row the mean 0, where gain is 1 and bias 0", _centred),
+        ),
+        misconceptions=MISTAKES,
+    ),
+)

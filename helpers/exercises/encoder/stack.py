@@ -1,0 +1,502 @@
+"""4.4: the encoder."""
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.exercises.encoder import layer as one
+from helpers.exercises.encoder.shared import padded, shake
+from helpers.models.encoder import EncoderLayer
+from helpers.models.positions import PositionalEncoding
+
+
+class Encoder(nn.Module):
+    """The course's own answer to 4.4; misconceptions exchange one of its steps."""
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        num_layers: int,
+        max_length: int = 512,
+        dropout: float = 0.1,
+        activation: str = "relu",
+        norm_first: bool = False,
+        eps: float = 1e-5,
+    ) -> None:
+        """Create the parts and remember the options."""
+        super().__init__()
+        self.embedding = nn.Embedding(vocab_size, d_model)
+        self.positions: nn.Module = PositionalEncoding(d_model, max_length)
+        self.options = (dropout, activation, norm_first, eps)
+        self.layers = self.stack(num_layers, d_model, num_heads, d_ff)
+        self.norm = nn.LayerNorm(d_model, eps) if norm_first else nn.Identity()
+
+    def stack(self, num_layers: int, *sizes: int) -> nn.ModuleList:
+        """As many layers as asked for."""
+        new = (EncoderLayer(*sizes, *self.options) for _ in range(num_layers))
+        return nn.ModuleList(new)
+
+    def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        """(B, T) -> (B, T, D)."""
+        return self.finish(self.climb(self.drop(self.embed(ids)), mask))
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """Words and positions."""
+        return self.positions(self.embedding(ids) * self.embedding.embedding_dim**0.5)
+
+    def drop(self, x: Tensor) -> Tensor:
+        """Dropout on their sum."""
+        return F.dropout(x, self.options[0], self.training)
+
+    def climb(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Layer after layer."""
+        for layer in self.layers:
+            x = self.run(layer, x, mask, self.options)
+        return x
+
+    def run(self, layer: Any, x: Tensor, mask: Tensor | None, options: tuple) -> Tensor:
+        """One layer, computed from the weights of the student's and these options."""
+        same = one.EncoderLayer.__new__(one.EncoderLayer)
+        nn.Module.__init__(same)
+        same.attention, same.feed_forward = layer.attention, layer.feed_forward
+        same.norm1, same.norm2 = layer.norm1, layer.norm2
+        same.rate, same.activation, same.norm_first, same.eps = options
+        same.training = self.training
+        return same(x, mask)
+
+    def finish(self, x: Tensor) -> Tensor:
+        """The last norm of a pre-norm stack."""
+        return self.norm(x)
+
+
+def _observe(call: Any, ids: Tensor, mask: Tensor | None) -> Look:
+    layers, positions = getattr(call, "layers", ...), getattr(call, "positions", ...)
+    seen = {"part layers": _kind(layers), "part positions": "missing"}
+    if isinstance(positions, nn.Module):
+        seen["part positions"] = "module"
+    if not isinstance(layers, nn.ModuleList | nn.Sequential):
+        return Look({**seen, "output": None})
+    seen["different layers"] = len({id(layer) for layer in layers})
+    for layer in layers:
+        shake(getattr(layer, "norm1", None), getattr(layer, "norm2", None))
+    torch.default_generator.manual_seed(1)  # a wrong rate drops the same places in all
+    return Look({**seen, "output": call(ids, mask)})
+
+
+def _kind(layers: Any) -> str:
+    if layers is ...:
+        return "missing"
+    lists = nn.ModuleList | nn.Sequential
+    return "ModuleList" if isinstance(layers, lists) else f"a {type(layers).__name__}"
+
+
+def _evaluating(call: Any, ids: Tensor, mask: Tensor | None = None) -> Look:
+    return _observe(call.double().eval(), ids, mask)
+
+
+def _single(call: Any, ids: Tensor, mask: Tensor | None = None) -> Look:
+    return _observe(call.eval(), ids, mask)
+
+
+def _training(call: Any, ids: Tensor, mask: Tensor | None = None) -> Look:
+    return _observe(call.double().train(), ids, mask)
+
+
+# Tables of positions are made in float32 before a module turns to float64.
+TABLE = 1e-6
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(
+        name: str,
+        size: tuple[int, int],
+        *init: Any,
+        mask: Tensor | None = None,
+        look: Callable = _evaluating,
+        tolerance: float = TABLE,
+        **more: Any,
+    ) -> Case:
+        ids = torch.randint(1, init[0], size, generator=draw)
+        args = (ids,) if mask is None else (ids, mask)
+        rest = {"look": look, "tolerance": tolerance, **more}
+        return Case(name, args, inputs=("ids", "mask"), init=init, **rest)
+
+    three, five = padded(5, 3, length=5), padded(2, 4, 3, length=4)
+    pre = (0.0, "gelu", True)
+    return [
+        case("two layers", (2, 5), 13, 6, 3, 11, 2, 9, 0.0),
+        case("padding", (2, 5), 13, 6, 3, 11, 2, 9, 0.0, mask=three),
+        case("pre-norm, GELU, padding", (3, 4), 17, 10, 5, 7, 3, 8, *pre, mask=five),
+        case(
+            "one layer, a large eps",
+            (2, 5),
+            13,
+            6,
+            2,
+            11,
+            1,
+            9,
+            0.0,
+            "relu",
+            False,
+            0.3,
+        ),
+        case("float32", (2, 7), 13, 9, 3, 5, 2, 7, 0.0, look=_single, tolerance=1e-5),
+        case("a text of 515 tokens", (1, 515), 5, 4, 2, 3, 1, 520, 0.0),
+        case("as long as it may be", (1, 7), 5, 6, 2, 4, 1, 7, 0.0),
+        case("dropout 1.0, in eval mode", (2, 5), 13, 6, 3, 11, 2, 9, 1.0),
+        case(
+            "dropout 1.0, in training", (2, 5), 13, 6, 3, 11, 2, 9, 1.0, look=_training
+        ),
+        case("the gradient", (2, 3), 13, 6, 3, 8, 2, 9, 0.0, gradient=True),
+    ]
+
+
+def _wrong(**steps: Callable) -> type:
+    return type("_Wrong", (Encoder,), steps)
+
+
+def _with_options(change: Callable) -> Callable:
+    def run(self: Any, layer: Any, x: Tensor, mask: Any, options: tuple) -> Tensor:
+        return Encoder.run(self, layer, x, mask, change(*options))
+
+    return run
+
+
+def _from_the_start(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
+    last = x
+    for layer in self.layers:
+        last = self.run(layer, x, mask, self.options)
+    return last
+
+
+def _only_first(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
+    return self.run(self.layers[0], x, mask, self.options)
+
+
+def _only_first_returned(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
+    for layer in self.layers[:1]:
+        x = self.run(layer, x, mask, self.options)
+    return x
+
+
+def _residuals(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
+    for layer in self.layers:
+        x = x + self.run(layer, x, mask, self.options)
+    return x
+
+
+class _FixedLength(Encoder):
+    def __init__(self, *sizes: Any) -> None:
+        super().__init__(*sizes)
+        self.positions = PositionalEncoding(self.embedding.embedding_dim, 512)
+
+
+def _mask_once(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
+    for number, layer in enumerate(self.layers):
+        x = self.run(layer, x, None if number else mask, self.options)
+    return x
+
+
+def _same_layer(self: Any, num_layers: int, *sizes: int) -> nn.ModuleList:
+    return nn.ModuleList([EncoderLayer(*sizes, *self.options)] * num_layers)
+
+
+def _plain_list(self: Any, num_layers: int, *sizes: int) -> list:
+    return [EncoderLayer(*sizes, *self.options) for _ in range(num_layers)]
+
+
+def _norm_every_layer(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
+    for layer in self.layers:
+        x = self.norm(self.run(layer, x, mask, self.options))
+    return x
+
+
+def _norm_always(self: Any, x: Tensor) -> Tensor:
+    return F.layer_norm(x, x.shape[-1:], eps=self.options[3])
+
+
+def _norm_always_as_born(self: Any, x: Tensor) -> Tensor:
+    return F.layer_norm(x, x.shape[-1:])
+
+
+def _words_twice(self: Any, ids: Tensor) -> Tensor:
+    words = self.embedding(ids) * self.embedding.embedding_dim**0.5
+    return words + self.positions(words)
+
+
+def _two_defaults() -> list[type]:
+    """The layers with two options as they are by default."""
+    default = (0.1, "relu", False, 1e-5)
+
+    def change(places: tuple[int, int]) -> Callable:
+        return lambda *options: tuple(
+            default[place] if place in places else option
+            for place, option in enumerate(options)
+        )
+
+    pairs = combinations(range(4), 2)
+    return [_wrong(run=_with_options(change(places))) for places in pairs]
+
+
+def _drop_words(self: Any, ids: Tensor) -> Tensor:
+    words = self.embedding(ids) * self.embedding.embedding_dim**0.5
+    return self.positions(Encoder.drop(self, words))
+
+
+def _plain(self: Any, ids: Tensor) -> Tensor:
+    return self.positions(self.embedding(ids))
+
+
+MISTAKES = (
+    Misconception(
+        "embedding not scaled",
+        "The words' vectors were not multiplied by the root of d_model.",
+        "Compare the first line of your `forward` with the formula.",
+        (_wrong(embed=_plain),),
+    ),
+    Misconception(
+        "positions scaled too",
+        "The sum of words and positions was scaled; only the words should be.",
+        "What stands inside the brackets that you multiply?",
+        (
+            _wrong(
+                embed=lambda self, ids: (
+                    self.positions(self.embedding(ids))
+                    * self.embedding.embedding_dim**0.5
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "scaled by d_model",
+        "The words' vectors were multiplied by d_model itself.",
+        "Which function of d_model stands in the formula?",
+        (
+            _wrong(
+                embed=lambda self, ids: self.positions(
+                    self.embedding(ids) * self.embedding.embedding_dim
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "divided by the root",
+        "The words' vectors were divided by the root of d_model: they almost vanish "
+        "beside the positions.",
+        "Should words or positions carry most of the sum?",
+        (
+            _wrong(
+                embed=lambda self, ids: self.positions(
+                    self.embedding(ids) / self.embedding.embedding_dim**0.5
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "no positions",
+        "The positions were never added: any order of words gives the same vectors.",
+        "Which part of `__init__` does your `forward` not use?",
+        (
+            _wrong(
+                embed=lambda self, ids: (
+                    self.embedding(ids) * self.embedding.embedding_dim**0.5
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "words added twice",
+        "The words' vectors were added to a sum that holds them already.",
+        "What does `PositionalEncoding` return: its rows, or x plus its rows?",
+        (_wrong(embed=_words_twice),),
+    ),
+    Misconception(
+        "max_length ignored",
+        "There are 512 positions, whatever max_length says.",
+        "Follow `max_length` from the arguments of `__init__` to the positions.",
+        (_FixedLength,),
+    ),
+    Misconception(
+        "mask not passed on",
+        "The layers were called without the mask: tokens attend to padding.",
+        "Follow `mask` to the call of each layer.",
+        (_wrong(climb=lambda self, x, mask: Encoder.climb(self, x, None)),),
+    ),
+    Misconception(
+        "mask for the first layer only",
+        "Only the first layer got the mask.",
+        "Does padding become readable after one layer?",
+        (_wrong(climb=_mask_once),),
+    ),
+    Misconception(
+        "one layer, many times",
+        "All layers are one and the same object: they share their weights.",
+        "How often is EncoderLayer called? `[layer] * 3` holds one layer three times.",
+        (_wrong(stack=_same_layer),),
+    ),
+    Misconception(
+        "layers in a plain list",
+        "The layers are in a plain list: torch does not look into it, and "
+        "`parameters()` misses them.",
+        "Which list of torch registers the modules that it holds?",
+        (_wrong(stack=_plain_list),),
+    ),
+    Misconception(
+        "every layer reads the embedding",
+        "Each layer got the embedded words; what the layer before had made of them "
+        "was lost.",
+        "What goes into the second layer?",
+        (_wrong(climb=_from_the_start),),
+    ),
+    Misconception(
+        "only the first layer",
+        "The result is what the first layer put out.",
+        "Does the loop end too early? Look at the indentation of `return`.",
+        (_wrong(climb=_only_first), _wrong(climb=_only_first_returned)),
+    ),
+    Misconception(
+        "a residual around each layer",
+        "Each layer's output was added to its input; the residuals are inside already.",
+        "Does the encoder add anything that its layers don't?",
+        (_wrong(climb=_residuals),),
+    ),
+    Misconception(
+        "last norm missing",
+        "With norm_first nothing normalises the last sum.",
+        "What comes out of a pre-norm layer: something normalised, or a sum?",
+        (_wrong(finish=lambda self, x: x),),
+    ),
+    Misconception(
+        "last norm always",
+        "The last norm is also there without norm_first, where each layer ends with "
+        "one of its own.",
+        "When is the last norm needed?",
+        (_wrong(finish=_norm_always), _wrong(finish=_norm_always_as_born)),
+    ),
+    Misconception(
+        "last norm after every layer",
+        "The last norm came after each layer, not once at the end.",
+        "Is it inside your loop?",
+        (_wrong(climb=_norm_every_layer, finish=lambda self, x: x),),
+    ),
+    Misconception(
+        "no dropout",
+        "Nothing is dropped from the sum of words and positions in training.",
+        "Where is the dropout of `__init__` used?",
+        (_wrong(drop=lambda self, x: x),),
+    ),
+    Misconception(
+        "dropout before the positions",
+        "Dropout hit the words before the positions were added.",
+        "In which order do the two steps stand in the task?",
+        (_wrong(embed=_drop_words, drop=lambda self, x: x),),
+    ),
+    Misconception(
+        "dropout active in eval mode",
+        "Dropout goes on after `.eval()`: the functional form does not know the mode.",
+        "Who tells dropout whether the encoder is in training?",
+        (_wrong(drop=lambda self, x: F.dropout(x, self.options[0])),),
+    ),
+    Misconception(
+        "norm_first not passed on",
+        "The layers are post-norm, whatever norm_first says.",
+        "Compare the arguments of `__init__` with those you give to each layer.",
+        (
+            _wrong(
+                run=_with_options(lambda rate, act, pre, eps: (rate, act, False, eps))
+            ),
+        ),
+    ),
+    Misconception(
+        "activation not passed on",
+        "The layers use ReLU, whatever activation was asked for.",
+        "Compare the arguments of `__init__` with those you give to each layer.",
+        (
+            _wrong(
+                run=_with_options(lambda rate, act, pre, eps: (rate, "relu", pre, eps))
+            ),
+        ),
+    ),
+    Misconception(
+        "eps not passed on",
+        "The layers' norms use an epsilon of 1e-5, whatever was asked for.",
+        "Compare the arguments of `__init__` with those you give to each layer.",
+        (
+            _wrong(
+                run=_with_options(lambda rate, act, pre, eps: (rate, act, pre, 1e-5))
+            ),
+        ),
+    ),
+    Misconception(
+        "two options not passed on",
+        "Two of the four options did not reach the layers.",
+        "Compare the arguments of `__init__` with those you give to each layer.",
+        tuple(_two_defaults()),
+    ),
+    Misconception(
+        "only the dropout passed on",
+        "The layers were built with the default activation, norm order and epsilon.",
+        "Compare the arguments of `__init__` with those you give to each layer.",
+        (
+            _wrong(
+                run=_with_options(
+                    lambda rate, act, pre, eps: (rate, "relu", False, 1e-5)
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "dropout not passed on",
+        "The layers drop a tenth, whatever rate was asked for.",
+        "Compare the arguments of `__init__` with those you give to each layer.",
+        (_wrong(run=_with_options(lambda rate, act, pre, eps: (0.1, act, pre, eps))),),
+    ),
+    Misconception(
+        "no option passed on",
+        "The layers were built with sizes only: dropout, activation, norm order and "
+        "epsilon are their defaults.",
+        "Compare the arguments of `__init__` with those you give to each layer.",
+        (
+            _wrong(
+                run=_with_options(
+                    lambda rate, act, pre, eps: (0.1, "relu", False, 1e-5)
+                )
+            ),
+        ),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "4.4",
+        "The encoder",
+        "class",
+        difficulty=3,
+        minutes=15,
+        points=4,
+        core=True,
+        answers=(
+            Answer(
+                "Encoder",
+                Encoder,
+                {"output": "batch, length, d_model"},
+                parts=("embedding", "layers"),
+            ),
+        ),
+        cases=_cases,
+        proves="scale, positions, masks, layers with weights of their own, dropout in "
+        "training only, the last norm, the gradient",
+        misconceptions=MISTAKES,
+    ),
+)

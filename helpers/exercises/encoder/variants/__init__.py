@@ -1,0 +1,1 @@
+"""Lesson 04, solved differently: other parts, other spellings, the same numbers."""

@@ -1,0 +1,208 @@
+"""11.1: greedy continuation of a prompt, and what `max_length` counts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Look,
+    Misconception,
+    value_cases,
+)
+from helpers.exercises.generation.shared import Toy, words
+from helpers.generation import sampling
+
+VOCAB = 13
+
+
+def greedy(model: Any, ids: Tensor, max_new_tokens: int) -> Tensor:
+    """The course's own answer to 11.1."""
+    return sampling.greedy(model, ids, max_new_tokens)
+
+
+def _look(call: Callable, model: Toy, ids: Tensor, max_new_tokens: int) -> Look:
+    return Look({"ids": call(model, ids, max_new_tokens)}, {"read": model.read})
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, batch: int, length: int, new: int) -> Case:
+        args = Toy(draw, VOCAB), words(draw, VOCAB, batch, length), new
+        return Case(name, args, inputs=("model", "ids", "max_new_tokens"), look=_look)
+
+    return [
+        case("a prompt of 4 tokens, 6 more", 1, 4, 6),
+        case("three prompts of 5 tokens, 4 more", 3, 5, 4),
+        case("a prompt of one token, 7 more", 1, 1, 7),
+        case("two prompts of 6 tokens, 1 more", 2, 6, 1),
+        case("two prompts of 3 tokens, 9 more", 2, 3, 9),
+    ]
+
+
+def _greedy(
+    model: Any,
+    ids: Tensor,
+    max_new_tokens: int,
+    *,
+    fed: Callable = lambda ids, prompt: ids,
+    place: Callable = lambda logits, prompt: logits[:, -1],
+    choose: Callable = lambda scores: scores.argmax(-1, keepdim=True),
+    join: Callable = lambda ids, best: torch.cat([ids, best], 1),
+    steps: Callable = lambda new, prompt: new,
+    finish: Callable = lambda ids, prompt: ids,
+) -> Tensor:
+    """Greedy continuation with one step exchanged."""
+    prompt = ids
+    for _ in range(steps(max_new_tokens, prompt)):
+        logits = model(fed(ids, prompt)).logits
+        ids = join(ids, choose(place(logits, prompt)))
+    return finish(ids, prompt)
+
+
+def _with(**steps: Any) -> Callable:
+    return lambda *inputs: _greedy(*inputs, **steps)
+
+
+def _draw(scores: Tensor) -> Tensor:
+    return torch.multinomial(scores.softmax(-1), 1)
+
+
+def _asked_once(model: Any, ids: Tensor, max_new_tokens: int) -> Tensor:
+    """The scores are computed before the loop."""
+    best = model(ids).logits[:, -1].argmax(-1, keepdim=True)
+    return torch.cat([ids, best.expand(-1, max_new_tokens)], 1)
+
+
+MISTAKES = (
+    Misconception(
+        "reads the wrong position",
+        "The next token was taken from the scores after the first token of the text.",
+        "Row t of the scores is about the token after token t. Which row is about "
+        "the token that is still missing?",
+        (_with(place=lambda logits, prompt: logits[:, 0]),),
+    ),
+    Misconception(
+        "position of the prompt's end",
+        "The scores were always read where the prompt ended, also when the text had "
+        "grown.",
+        "Where does the text end after the first new token?",
+        (_with(place=lambda logits, prompt: logits[:, prompt.shape[1] - 1]),),
+    ),
+    Misconception(
+        "the last token only",
+        "The model got only the last token: it forgets what stands before it.",
+        "What does the model have to know to go on with your prompt?",
+        (_with(fed=lambda ids, prompt: ids[:, -1:]),),
+    ),
+    Misconception(
+        "the prompt again and again",
+        "The model always read the prompt alone, so it said the same each time.",
+        "What does the model read in the second round of your loop?",
+        (_with(fed=lambda ids, prompt: prompt), _asked_once),
+    ),
+    Misconception(
+        "prompt cut off",
+        "The new tokens are right, but the prompt is missing before them.",
+        "Which shape does the docstring promise?",
+        (_with(finish=lambda ids, prompt: ids[:, prompt.shape[1] :]),),
+    ),
+    Misconception(
+        "prompt counted as new",
+        "The prompt was counted: the whole text got max_new_tokens tokens, as "
+        "`max_length` would have it.",
+        "How many tokens does your loop write if the prompt has five?",
+        (_with(steps=lambda new, prompt: max(new - prompt.shape[1], 0)),),
+    ),
+    Misconception(
+        "one round only",
+        "One token was written, however many were asked for.",
+        "Does your `return` stand inside the loop or behind it?",
+        (_with(steps=lambda new, prompt: 1),),
+    ),
+    Misconception(
+        "one token too few",
+        "One token is missing at the end.",
+        "Count the rounds of your loop for max_new_tokens = 1.",
+        (_with(steps=lambda new, prompt: new - 1),),
+    ),
+    Misconception(
+        "one token too many",
+        "One token more was written than asked for.",
+        "Count the rounds of your loop for max_new_tokens = 1.",
+        (_with(steps=lambda new, prompt: new + 1),),
+    ),
+    Misconception(
+        "least likely token",
+        "The token with the lowest score was taken.",
+        "Which end of the scores is good?",
+        (_with(choose=lambda scores: scores.argmin(-1, keepdim=True)),),
+    ),
+    Misconception(
+        "drawn by lot",
+        "The token was drawn at random; greedy always takes the same one, the best.",
+        "Is there any chance in a greedy choice?",
+        (_with(choose=_draw),),
+    ),
+    Misconception(
+        "one choice for the whole batch",
+        "All prompts of the batch got the same token.",
+        "Over which axis runs your search for the best?",
+        (
+            _with(choose=lambda s: s[:1].argmax(-1, keepdim=True).expand(len(s), 1)),
+            _with(choose=lambda s: s.sum(0).argmax().expand(len(s), 1)),
+        ),
+    ),
+    Misconception(
+        "written in front",
+        "The new token was put before the text.",
+        "In which order does `torch.cat` put its parts?",
+        (_with(join=lambda ids, best: torch.cat([best, ids], 1)),),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "11.1",
+        "Greedy continuation",
+        "function",
+        difficulty=2,
+        minutes=10,
+        points=3,
+        core=True,
+        answers=(Answer("greedy", greedy, {"ids": "batch, prompt + new"}),),
+        cases=_cases,
+        proves="every token, in batches too, prompts of several lengths",
+        misconceptions=MISTAKES,
+    ),
+    Exercise(
+        "11.1b",
+        "What max_length counts",
+        "value",
+        difficulty=1,
+        minutes=3,
+        points=1,
+        answers=(Answer("new_tokens", 91),),
+        cases=lambda seed: value_cases(),
+        proves="`max_length` counts the prompt, `max_new_tokens` does not",
+        misconceptions=(
+            Misconception(
+                "the prompt not counted",
+                "That would be `max_new_tokens`; `max_length` is the length of it all.",
+                "What is as long as `max_length` says?",
+                (100,),
+            ),
+            Misconception(
+                "prompt added",
+                "The prompt was added on top; the limit includes it.",
+                "What is as long as `max_length` says?",
+                (109,),
+            ),
+        ),
+    ),
+)

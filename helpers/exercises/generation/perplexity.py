@@ -1,0 +1,182 @@
+"""11.8: the perplexity of a text; 11.9: what RLHF adds."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.generation.shared import Toy, number, words
+from helpers.generation import sampling
+
+VOCAB = 13
+ROUNDED = 1e-5  # the number may have been a tensor of float32
+
+
+def reference(model: Any, ids: Tensor) -> float:
+    """The course's own answer to 11.8."""
+    return sampling.perplexity(model, ids)
+
+
+def _look(call: Callable, model: Toy, ids: Tensor) -> Look:
+    return Look({"perplexity": number(call(model, ids))})
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+    return [
+        Case(
+            f"a text of {length} tokens",
+            (Toy(draw, VOCAB, sharp=0.5), words(draw, VOCAB, 1, length)),
+            inputs=("model", "ids"),
+            look=_look,
+            tolerance=ROUNDED,
+        )
+        for length in (6, 9, 2, 5)
+    ]
+
+
+def _surprise(model: Any, ids: Tensor) -> Tensor:
+    """- log p of each token but the first, (T - 1)."""
+    scores = model(ids).logits[:, :-1]
+    return F.cross_entropy(scores.mT, ids[:, 1:], reduction="none")[0]
+
+
+@mistake(
+    "of the mean probability",
+    "The probabilities were averaged, and the mean turned round; the logarithms are "
+    "what has to be averaged.",
+    "The probability of a text is a product. Which mean fits a product?",
+)
+def _mean_probability(model: Any, ids: Tensor) -> Tensor:
+    return 1 / _surprise(model, ids).neg().exp().mean()
+
+
+@mistake(
+    "no exponential",
+    "That is the loss, the mean surprise; the perplexity is not measured in nats.",
+    "Compare the formula with your last line.",
+)
+def _loss(model: Any, ids: Tensor) -> Tensor:
+    return _surprise(model, ids).mean()
+
+
+@mistake(
+    "two to the power of nats",
+    "2 was raised to a loss in nats; base and logarithm have to fit.",
+    "Which logarithm does `log_softmax` take?",
+)
+def _two(model: Any, ids: Tensor) -> Tensor:
+    return 2 ** _surprise(model, ids).mean()
+
+
+@mistake(
+    "not shifted",
+    "Each token was compared with the scores that the model gave after reading it.",
+    "Row t of the scores is about which token?",
+    lambda model, ids: F.cross_entropy(model(ids).logits[:, :-1].mT, ids[:, :-1]).exp(),
+)
+def _same(model: Any, ids: Tensor) -> Tensor:
+    return F.cross_entropy(model(ids).logits.mT, ids).exp()
+
+
+@mistake(
+    "shifted the wrong way",
+    "Each row of scores was compared with the token before.",
+    "Row t of the scores is about which token?",
+)
+def _backwards(model: Any, ids: Tensor) -> Tensor:
+    return F.cross_entropy(model(ids).logits[:, 1:].mT, ids[:, :-1]).exp()
+
+
+@mistake(
+    "divided by all tokens",
+    "The sum was divided by the number of tokens; the first one was never predicted.",
+    "How many terms does your sum have?",
+)
+def _by_all(model: Any, ids: Tensor) -> Tensor:
+    return (_surprise(model, ids).sum() / ids.shape[1]).exp()
+
+
+@mistake(
+    "of the sum",
+    "The surprise was summed up, not averaged: longer texts get larger numbers.",
+    "Should a text said twice be twice as perplexing?",
+)
+def _sum(model: Any, ids: Tensor) -> Tensor:
+    return _surprise(model, ids).sum().exp()
+
+
+@mistake(
+    "sign lost",
+    "It is the mean probability of a token, in a way: below 1.",
+    "A good model has a perplexity near 1, a bad one a large one. What has yours?",
+)
+def _sign(model: Any, ids: Tensor) -> Tensor:
+    return _surprise(model, ids).mean().neg().exp()
+
+
+@mistake(
+    "softmax twice",
+    "`cross_entropy` got probabilities; it takes a softmax of its own.",
+    "What does `F.cross_entropy` expect?",
+)
+def _double(model: Any, ids: Tensor) -> Tensor:
+    shares = model(ids).logits[:, :-1].softmax(-1)
+    return F.cross_entropy(shares.mT, ids[:, 1:]).exp()
+
+
+@mistake(
+    "mean of perplexities",
+    "The exponential was taken of every token, and then the mean.",
+    "Which comes first, the mean or the exponential?",
+)
+def _of_each(model: Any, ids: Tensor) -> Tensor:
+    return _surprise(model, ids).exp().mean()
+
+
+@mistake(
+    "last token left out",
+    "The last token was not asked for.",
+    "How many tokens does the text have after its first?",
+)
+def _last(model: Any, ids: Tensor) -> Tensor:
+    return _surprise(model, ids)[:-1].mean().exp()
+
+
+EXERCISES = (
+    Exercise(
+        "11.8",
+        "The perplexity of a text",
+        "function",
+        difficulty=2,
+        minutes=10,
+        points=2,
+        answers=(Answer("perplexity", reference, {"perplexity": ""}),),
+        cases=_cases,
+        proves="the shift, the mean, the exponential, texts of four lengths",
+        misconceptions=(
+            _mean_probability,
+            _loss,
+            _two,
+            _same,
+            _backwards,
+            _by_all,
+            _sum,
+            _sign,
+            _double,
+            _of_each,
+            _last,
+        ),
+    ),
+    Exercise(
+        "11.9",
+        "What reinforcement learning from human feedback adds",
+        "written",
+        difficulty=3,
+        minutes=12,
+        points=3,
+    ),
+)

@@ -1,0 +1,148 @@
+"""11.2: the temperature."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.generation.shared import normal
+from helpers.generation import sampling
+
+
+def reference(logits: Tensor, temperature: float) -> Tensor:
+    """The course's own answer to 11.2."""
+    return sampling.apply_temperature(logits, temperature)
+
+
+def _look(call: Callable, logits: Tensor, temperature: float) -> Look:
+    """A constant on top of all scores changes no probability: it is taken off."""
+    scores: Any = call(logits, temperature)
+    if not isinstance(scores, Tensor) or scores.shape != logits.shape:
+        return Look({"logits": scores})
+    return Look({"logits, less the highest": scores - scores.amax(-1, keepdim=True)})
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, temperature: float, *size: int, **how: Any) -> Case:
+        logits = 2 * normal(draw, *size, **how) + 1
+        return Case(
+            name, (logits, temperature), inputs=("logits", "temperature"), look=_look
+        )
+
+    return [
+        case("temperature 0.5", 0.5, 3, 7),
+        case("temperature 3, float32", 3.0, 2, 11, dtype=torch.float32),
+        case("temperature 0.7, one row", 0.7, 1, 5),
+        case("temperature 1: as it was", 1.0, 4, 6),
+        case("temperature 0.01", 0.01, 2, 3),
+    ]
+
+
+@mistake(
+    "multiplied",
+    "The scores were multiplied by the temperature: hot became cold.",
+    "A high temperature is to flatten. Does it make the gaps between scores smaller?",
+)
+def _multiplied(logits: Tensor, temperature: float) -> Tensor:
+    return logits * temperature
+
+
+@mistake(
+    "applied to probabilities",
+    "The probabilities were divided, not the scores: normalise them and all is as it "
+    "was before.",
+    "What do two probabilities look like, relative to each other, after dividing both?",
+    lambda logits, temperature: (
+        torch.softmax(logits / logits.new_ones(()), -1) / temperature
+    ),
+)
+def _probabilities(logits: Tensor, temperature: float) -> Tensor:
+    return logits.softmax(-1) / temperature
+
+
+@mistake(
+    "probabilities returned",
+    "The exponential was taken already; the filters after this one expect scores.",
+    "What does the docstring promise, scores or probabilities?",
+    lambda logits, temperature: (logits / temperature).exp(),
+)
+def _softmax(logits: Tensor, temperature: float) -> Tensor:
+    return (logits / temperature).softmax(-1)
+
+
+@mistake(
+    "powers of probabilities",
+    "Probabilities were raised to a power. Normalised, that is the right distribution, "
+    "but scores were asked for.",
+    "What does the docstring promise, scores or probabilities?",
+)
+def _powers(logits: Tensor, temperature: float) -> Tensor:
+    return logits.softmax(-1) ** (1 / temperature)
+
+
+@mistake(
+    "root of the temperature",
+    "The scores were divided by the square root of the temperature.",
+    "The root belongs to attention. What does the formula say here?",
+)
+def _root(logits: Tensor, temperature: float) -> Tensor:
+    return logits / temperature**0.5
+
+
+@mistake(
+    "subtracted",
+    "The temperature was subtracted: a constant on all scores changes no probability.",
+    "What does the softmax do with a number that is added to every score?",
+    lambda logits, temperature: logits + temperature,
+    lambda logits, temperature: logits,
+)
+def _subtracted(logits: Tensor, temperature: float) -> Tensor:
+    return logits - temperature
+
+
+@mistake(
+    "normalised by the row",
+    "The scores were also divided by their spread, so every row looks equally sure.",
+    "How many numbers does the formula divide by?",
+)
+def _spread(logits: Tensor, temperature: float) -> Tensor:
+    return logits / (temperature * logits.std(-1, keepdim=True))
+
+
+@mistake(
+    "divided by the square",
+    "The scores were divided by the temperature twice.",
+    "Count how often your code uses the temperature.",
+)
+def _square(logits: Tensor, temperature: float) -> Tensor:
+    return logits / temperature**2
+
+
+EXERCISES = (
+    Exercise(
+        "11.2",
+        "Temperature",
+        "function",
+        difficulty=1,
+        minutes=5,
+        points=1,
+        core=True,
+        answers=(Answer("apply_temperature", reference, {"logits": "batch, token"}),),
+        cases=_cases,
+        proves="five temperatures, scores in and scores out",
+        misconceptions=(
+            _multiplied,
+            _probabilities,
+            _softmax,
+            _powers,
+            _root,
+            _subtracted,
+            _spread,
+            _square,
+        ),
+    ),
+)

@@ -1,0 +1,240 @@
+"""11.3: keep the k likeliest tokens."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.generation.shared import (
+    ZERO_TIMES_INFINITY,
+    filtered,
+    normal,
+)
+from helpers.generation import sampling
+
+NEVER = float("-inf")
+
+
+def reference(logits: Tensor, k: int) -> Tensor:
+    """The course's own answer to 11.3."""
+    return sampling.top_k_filter(logits, k)
+
+
+def _look(call: Callable, logits: Tensor, k: int) -> Look:
+    return Look(filtered(call(logits, k)))
+
+
+def _look_sorted(call: Callable, logits: Tensor, k: int) -> Look:
+    """How many are left: a wrong answer keeps any of several equals."""
+    scores = call(logits, k)
+    if isinstance(scores, Tensor) and scores.dim():
+        scores = scores.sort(descending=True).values
+    return Look(filtered(scores, "logits, sorted"))
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, logits: Tensor, k: int, look: Any = _look) -> Case:
+        return Case(name, (logits, k), inputs=("logits", "k"), look=look)
+
+    def tied(*rows: tuple[float, ...]) -> Tensor:
+        shuffled = torch.randperm(len(rows[0]), generator=draw)
+        return torch.tensor(rows, dtype=torch.float64)[:, shuffled]
+
+    ties = tied((3, 1, 1, 1, 0, -1, -2), (2, 1, 0.5, 0.5, 0.5, 0.5, -4))
+    return [
+        case("k = 4 of 11", normal(draw, 3, 11), 4),
+        case("k = 1", normal(draw, 2, 7), 1),
+        case("as many as the k-th: ties, k = 3", ties, 3, _look_sorted),
+        case("ties above the k-th, k = 4", tied((5, 5, 4, 3, 2, 1, 0)), 4),
+        case("k = 5 of 13, float32", normal(draw, 4, 13, dtype=torch.float32), 5),
+        case("k = all 6", normal(draw, 2, 6), 6),
+        case("k = 9 of 5", normal(draw, 3, 5), 9),
+        case("k = 2, all scores below 0", normal(draw, 1, 8) - 9, 2),
+    ]
+
+
+def _lowest(logits: Tensor, k: int) -> Tensor:
+    """The score of the k-th likeliest token of each row, (B, 1)."""
+    return logits.topk(min(k, logits.shape[-1])).values[..., -1:]
+
+
+def _below(logits: Tensor, bound: Any) -> Tensor:
+    return logits.masked_fill(logits < bound, NEVER)
+
+
+@mistake(
+    "keeps k + 1",
+    "One token too many is left.",
+    "Python counts from 0: which place has the k-th of a sorted row?",
+    lambda logits, k: _below(
+        logits, logits.sort(descending=True).values[:, : k + 1][:, -1:]
+    ),
+    lambda logits, k: _below(logits, logits.sort(descending=True).values[:, k, None]),
+    lambda logits, k: _below(logits, logits.sort().values[:, -k - 1, None]),
+)
+def _one_more(logits: Tensor, k: int) -> Tensor:
+    return _below(logits, _lowest(logits, k + 1))
+
+
+@mistake(
+    "the k-th dropped",
+    "The k-th token itself was blocked; with k = 1 nothing is left at all.",
+    "Is the bound that you compare with still allowed?",
+    lambda logits, k: logits.masked_fill(
+        logits <= logits.topk(k).values[..., -1:], NEVER
+    ),
+)
+def _one_less(logits: Tensor, k: int) -> Tensor:
+    return logits.masked_fill(logits <= _lowest(logits, k), NEVER)
+
+
+@mistake(
+    "drops ties",
+    "Of several tokens that are as likely as the k-th, only some were kept: which ones "
+    "is chance.",
+    "Do you keep places or scores? Read again what is to happen to equal scores.",
+    lambda logits, k: torch.full_like(logits, NEVER).scatter(-1, *logits.topk(k)[::-1]),
+)
+def _exact(logits: Tensor, k: int) -> Tensor:
+    values, places = logits.topk(min(k, logits.shape[-1]))
+    return torch.full_like(logits, NEVER).scatter(-1, places, values)
+
+
+@mistake(
+    "keeps the unlikeliest",
+    "The k lowest scores were kept.",
+    "Which end of the sorted row has the likely tokens?",
+)
+def _low(logits: Tensor, k: int) -> Tensor:
+    bound = logits.topk(min(k, logits.shape[-1]), largest=False).values[..., -1:]
+    return logits.masked_fill(logits > bound, NEVER)
+
+
+@mistake(
+    "blocks the likely ones",
+    "The k likeliest tokens were blocked, all others kept.",
+    "Read your condition aloud: which tokens get minus infinity?",
+)
+def _inverted(logits: Tensor, k: int) -> Tensor:
+    return logits.masked_fill(logits >= _lowest(logits, k), NEVER)
+
+
+@mistake(
+    "zero for blocked",
+    "Blocked tokens got the score 0; after a softmax that is a large probability.",
+    "Which score has the exponential 0?",
+    lambda logits, k: logits * (logits >= _lowest(logits, k)),
+    lambda logits, k: torch.zeros_like(logits).scatter(
+        -1, *logits.topk(min(k, logits.shape[-1]))[::-1]
+    ),
+)
+def _zero(logits: Tensor, k: int) -> Tensor:
+    return logits.masked_fill(logits < _lowest(logits, k), 0.0)
+
+
+@mistake(
+    "a low number for blocked",
+    "Blocked tokens got a very low score, but not minus infinity.",
+    "What does the docstring promise for the blocked places?",
+)
+def _finite(logits: Tensor, k: int) -> Tensor:
+    return logits.masked_fill(logits < _lowest(logits, k), -1e9)
+
+
+@mistake(
+    "one bound for the batch",
+    "All rows were compared with the same bound.",
+    "How many rows does your bound have?",
+    lambda logits, k: _below(logits, _lowest(logits, k)[:1]),
+    lambda logits, k: _below(logits, _lowest(logits, k).amin()),
+    lambda logits, k: _below(logits, logits.topk(k).values.min()),
+    lambda logits, k: _below(logits, logits.topk(k).values[0, -1]),
+)
+def _shared(logits: Tensor, k: int) -> Tensor:
+    return _below(logits, logits.flatten().topk(min(k, logits.numel())).values[-1])
+
+
+@mistake(
+    "bound without its axis",
+    "The bound has lost its axis and can't be compared with the rows.",
+    "Print the two shapes that you compare: (batch, token) with what?",
+    lambda logits, k: _below(
+        logits, logits.topk(min(k, logits.shape[-1])).values[..., -1]
+    ),
+)
+def _squeezed(logits: Tensor, k: int) -> Tensor:
+    return _below(logits, _lowest(logits, k).squeeze())
+
+
+@mistake(
+    "only the kept ones returned",
+    "Only k scores came back, without the places they belong to.",
+    "The filtered scores have the same shape as the ones you got. Why must they?",
+)
+def _short(logits: Tensor, k: int) -> Tensor:
+    return logits.topk(min(k, logits.shape[-1])).values
+
+
+@mistake(
+    "probabilities returned",
+    "Probabilities came back; the next filter expects scores.",
+    "What does the docstring promise?",
+    lambda logits, k: logits.softmax(-1) * (logits >= _lowest(logits, k)),
+)
+def _softmax(logits: Tensor, k: int) -> Tensor:
+    return _below(logits, _lowest(logits, k)).softmax(-1)
+
+
+@mistake(
+    "k beyond the vocabulary",
+    "With more tokens asked for than there are, `topk` complains; then all should be "
+    "kept.",
+    "How many tokens can be kept at most?",
+)
+def _beyond(logits: Tensor, k: int) -> Tensor:
+    return _below(logits, logits.topk(k).values[..., -1:])
+
+
+@mistake(
+    *ZERO_TIMES_INFINITY,
+    lambda logits, k: logits + (logits < _lowest(logits, k)) * NEVER,
+)
+def _product(logits: Tensor, k: int) -> Tensor:
+    kept = logits >= _lowest(logits, k)
+    return logits * kept + ~kept * NEVER
+
+
+EXERCISES = (
+    Exercise(
+        "11.3",
+        "Top-k: the likeliest few",
+        "function",
+        difficulty=2,
+        minutes=12,
+        points=3,
+        core=True,
+        answers=(Answer("top_k_filter", reference, {"logits": "batch, token"}),),
+        cases=_cases,
+        proves="each row by itself, ties, k = 1, k = all and more than all, "
+        "minus infinity",
+        misconceptions=(
+            _one_more,
+            _one_less,
+            _exact,
+            _low,
+            _inverted,
+            _zero,
+            _finite,
+            _shared,
+            _squeezed,
+            _short,
+            _softmax,
+            _beyond,
+            _product,
+        ),
+    ),
+)

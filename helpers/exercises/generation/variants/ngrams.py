@@ -1,0 +1,11 @@
+"""Independent solutions to 11.5."""
+
+from helpers.exercises.generation.variants.shared import (
+    ngrams_by_comparison,
+    ngrams_by_dictionary,
+    ngrams_by_trying,
+)
+
+VARIANTS = {
+    "11.5": (ngrams_by_dictionary, ngrams_by_trying, ngrams_by_comparison),
+}

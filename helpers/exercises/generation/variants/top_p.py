@@ -1,0 +1,24 @@
+"""Independent solutions to 11.4."""
+
+import torch
+
+from helpers.exercises.generation.variants.shared import (
+    NEVER,
+    top_p_by_loops,
+    top_p_by_ranks,
+    top_p_from_below,
+)
+
+
+def top_p_filling_a_copy(logits, p):
+    ordered, places = logits.sort(descending=True)
+    count = (ordered.softmax(-1).cumsum(-1) < p).sum(-1) + 1
+    result = torch.full_like(logits, NEVER)
+    for row, many in enumerate(count.clamp(max=logits.shape[-1]).tolist()):
+        result[row, places[row, :many]] = ordered[row, :many]
+    return result
+
+
+VARIANTS = {
+    "11.4": (top_p_from_below, top_p_by_loops, top_p_by_ranks, top_p_filling_a_copy),
+}

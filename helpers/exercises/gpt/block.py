@@ -1,0 +1,419 @@
+"""10.1: a GPT block; 10.1b: what a GPT block does not have."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Look,
+    Misconception,
+    value_cases,
+)
+from helpers.exercises.decoder.shared import attend, no_future, normal
+from helpers.models.layers import FeedForward
+from helpers.models.multi_head import MultiHeadAttention
+
+
+class GPTBlock(nn.Module):
+    """The course's own answer to 10.1; misconceptions exchange one of its steps."""
+
+    def __init__(
+        self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.0
+    ) -> None:
+        """Create the four parts."""
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff, "gelu_tanh")
+        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.rate = dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, D) -> (B, T, D)."""
+        x = self.add(x, self.recall, self.norm1)
+        return self.add(x, self.think, self.norm2)
+
+    def recall(self, y: Tensor) -> Tensor:
+        """Self-attention."""
+        return attend(self.attention, y, y, y, self.mask(y.shape[1]))
+
+    def mask(self, length: int) -> Tensor | None:
+        """(T, T), True = may attend."""
+        return no_future(length)
+
+    def think(self, y: Tensor) -> Tensor:
+        """The feed-forward."""
+        return self.feed_forward(y)
+
+    def drop(self, y: Tensor) -> Tensor:
+        """Dropout on what a sublayer puts out."""
+        return F.dropout(y, self.rate, self.training)
+
+    def normalise(self, norm: nn.Module, y: Tensor) -> Tensor:
+        """One of the two norms."""
+        return norm(y)
+
+    def add(self, x: Tensor, sublayer: Callable, norm: nn.Module) -> Tensor:
+        """One sublayer with norm and residual."""
+        return x + self.drop(sublayer(self.normalise(norm, x)))
+
+
+@torch.no_grad()
+def _shake(call: Any) -> None:
+    """Gain and bias by the norm's name: fresh ones hide which was used where."""
+    for number, name in enumerate(("norm1", "norm2")):
+        draw = torch.Generator().manual_seed(number)
+        norm = getattr(call, name, None)
+        if isinstance(norm, nn.LayerNorm):
+            norm.weight.copy_(1 + 0.5 * normal(draw, *norm.weight.shape))
+            norm.bias.copy_(0.5 * normal(draw, *norm.bias.shape))
+
+
+def _evaluating(call: Any, x: Tensor) -> Look:
+    _shake(call)
+    return Look({"output": call.eval()(x)})
+
+
+def _training(call: Any, x: Tensor) -> Look:
+    _shake(call)
+    return Look({"output": call.train()(x)})
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(
+        name: str,
+        size: tuple[int, int, int],
+        options: tuple = (3, 11),
+        dtype: Any = torch.float64,
+        look: Callable = _evaluating,
+        **more: Any,
+    ) -> Case:
+        x = normal(draw, *size, dtype=dtype)
+        init = (size[-1], *options)
+        return Case(name, (x,), inputs=("x",), init=init, look=look, **more)
+
+    return [
+        case("five tokens", (2, 5, 6)),
+        case("one head", (3, 4, 7), (1, 5)),
+        case("as many texts as tokens, float32", (4, 4, 10), (5, 7), torch.float32),
+        case("one token", (2, 1, 6)),
+        case("dropout 1.0, in eval mode", (2, 5, 6), (3, 11, 1.0)),
+        case("dropout 1.0, in training", (2, 5, 6), (3, 11, 1.0), look=_training),
+        case("the gradient", (2, 3, 6), gradient=True),
+    ]
+
+
+def _wrong(**steps: Callable) -> type:
+    return type("_Wrong", (GPTBlock,), steps)
+
+
+def _masked(mask: Callable) -> type:
+    return _wrong(mask=lambda self, length: mask(length))
+
+
+def _ones(length: int) -> Tensor:
+    return torch.ones(length, length, dtype=torch.bool)
+
+
+def _batch_masked(self: Any, y: Tensor) -> Tensor:
+    return attend(self.attention, y, y, y, self.mask(y.shape[0]))
+
+
+def _without(*missing: str) -> type:
+    """No residual around one sublayer."""
+
+    def add(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+        found = self.drop(sublayer(self.normalise(norm, x)))
+        return (
+            found if any(norm is getattr(self, one) for one in missing) else x + found
+        )
+
+    return _wrong(add=add)
+
+
+def _normed_residual(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+    y = self.normalise(norm, x)
+    return y + self.drop(sublayer(y))
+
+
+def _post_norm(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+    return self.normalise(norm, x + self.drop(sublayer(x)))
+
+
+def _steps(*steps: tuple[str, str]) -> type:
+    """Other sublayers or norms, in another order."""
+
+    def forward(self: Any, x: Tensor) -> Tensor:
+        for sublayer, norm in steps:
+            x = self.add(x, getattr(self, sublayer), getattr(self, norm))
+        return x
+
+    return _wrong(forward=forward)
+
+
+def _side_by_side(self: Any, x: Tensor) -> Tensor:
+    first = self.add(x, self.recall, self.norm1)
+    return first + self.add(x, self.think, self.norm2) - x
+
+
+def _back_to_the_start(self: Any, x: Tensor) -> Tensor:
+    """The second sublayer adds to what came into the block."""
+    first = self.add(x, self.recall, self.norm1)
+    return x + self.drop(self.think(self.normalise(self.norm2, first)))
+
+
+def _asks_alone(self: Any, x: Tensor) -> Tensor:
+    y, mask = self.norm1(x), self.mask(x.shape[1])
+    x = x + self.drop(attend(self.attention, y, x, x, mask))
+    return self.add(x, self.think, self.norm2)
+
+
+def _drops_one(kept: str) -> type:
+    """Dropout behind one of the two sublayers only."""
+
+    def add(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+        found = sublayer(self.normalise(norm, x))
+        return x + (self.drop(found) if norm is getattr(self, kept) else found)
+
+    return _wrong(add=add)
+
+
+def _drops_all(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+    return self.drop(x + sublayer(self.normalise(norm, x)))
+
+
+def _first_text(self: Any, y: Tensor) -> Tensor:
+    return GPTBlock.recall(self, y)[0]
+
+
+def _unpacked(self: Any, y: Tensor) -> Tensor:
+    first, _ = GPTBlock.recall(self, y)  # of two texts; other batches raise
+    return first
+
+
+def _bare(name: str) -> Callable:
+    """One of the norms is left out."""
+
+    def normalise(self: Any, norm: nn.Module, y: Tensor) -> Tensor:
+        return y if norm is getattr(self, name) else norm(y)
+
+    return normalise
+
+
+MISTAKES = (
+    Misconception(
+        "no mask",
+        "Every token sees the tokens after it: there is no mask.",
+        "What will the model copy when it is trained to say the next token?",
+        (_masked(lambda length: None), _masked(_ones)),
+    ),
+    Misconception(
+        "mask off by one: itself hidden",
+        "No token sees itself: the mask begins one place too early.",
+        "Print your mask for three tokens. What stands on its diagonal?",
+        (_masked(lambda length: _ones(length).tril(-1)),),
+    ),
+    Misconception(
+        "mask off by one: one token ahead",
+        "Every token sees the very next one: the mask ends one place too late.",
+        "Print your mask for three tokens. What stands just above its diagonal?",
+        (_masked(lambda length: _ones(length).tril(1)),),
+    ),
+    Misconception(
+        "mask the wrong way round",
+        "The past is hidden and the future is open.",
+        "In this course True means: may attend. And a row of the mask is a query.",
+        (
+            _masked(lambda length: _ones(length).triu(1)),
+            _masked(lambda length: _ones(length).triu()),
+        ),
+    ),
+    Misconception(
+        "mask of numbers",
+        "The mask holds ones and zeros, not True and False: they were added to the "
+        "scores, and nothing is blocked.",
+        "Print the dtype of your mask. What does lesson 06 say it should be?",
+        (_masked(lambda length: torch.ones(length, length).tril()),),
+    ),
+    Misconception(
+        "mask as long as the batch",
+        "The mask was made from the number of texts, not from their length.",
+        "Which axis of x counts the tokens?",
+        (_wrong(recall=_batch_masked),),
+    ),
+    Misconception(
+        "post-norm",
+        "The norms come after the sum, as in the Transformer of 2017.",
+        "Pre-norm: what goes into a sublayer, and what is added to?",
+        (_wrong(add=_post_norm),),
+    ),
+    Misconception(
+        "norms not used",
+        "The vectors go into the sublayers as they are.",
+        "Which parts of `__init__` does `forward` never use?",
+        (_wrong(normalise=lambda self, norm, y: y),),
+    ),
+    Misconception(
+        "one norm not used",
+        "One of the two sublayers reads the vectors as they are, without its norm.",
+        "Compare your two sublayers, line by line.",
+        (_wrong(normalise=_bare("norm1")), _wrong(normalise=_bare("norm2"))),
+    ),
+    Misconception(
+        "the first text for all",
+        "What the attention returned was taken apart: the first text's part was added "
+        "to every text.",
+        "Does this attention return a pair, as yours in lesson 03 did, or one tensor?",
+        (_wrong(recall=_first_text), _wrong(recall=_unpacked)),
+    ),
+    Misconception(
+        "only the query normalised",
+        "Queries come from the normalised vectors, keys and values do not.",
+        "A block attends to itself: how many different inputs does its attention have?",
+        (_wrong(forward=_asks_alone),),
+    ),
+    Misconception(
+        "no residual",
+        "What a sublayer found replaces the vectors.",
+        "Where do the vectors that came in go on?",
+        (_without("norm1", "norm2"),),
+    ),
+    Misconception(
+        "no residual around the attention",
+        "What the attention found replaces the vectors.",
+        "Compare your two sublayers, line by line.",
+        (_without("norm1"),),
+    ),
+    Misconception(
+        "no residual around the feed-forward",
+        "What the feed-forward found replaces the vectors.",
+        "Compare your two sublayers, line by line.",
+        (_without("norm2"),),
+    ),
+    Misconception(
+        "residual from behind the norm",
+        "The normalised vectors were added to, not the vectors that came in.",
+        "Is a name used for two things? The way past a sublayer is without a norm.",
+        (_wrong(add=_normed_residual),),
+    ),
+    Misconception(
+        "second residual from the start",
+        "The second sublayer's work was added to what came into the block: what the "
+        "attention found is lost on the way past.",
+        "Which vectors are there when the second sublayer begins?",
+        (_wrong(forward=_back_to_the_start),),
+    ),
+    Misconception(
+        "side by side",
+        "The feed-forward read what came into the block, not what the attention left.",
+        "Which vectors go into the second sublayer?",
+        (_wrong(forward=_side_by_side),),
+    ),
+    Misconception(
+        "feed-forward first",
+        "The two sublayers run in the wrong order.",
+        "First look around, then think.",
+        (_steps(("think", "norm2"), ("recall", "norm1")),),
+    ),
+    Misconception(
+        "one norm used twice",
+        "Both sublayers use the same norm; each has its own.",
+        "Which parts of `__init__` does `forward` never use?",
+        (
+            _steps(("recall", "norm1"), ("think", "norm1")),
+            _steps(("recall", "norm2"), ("think", "norm2")),
+        ),
+    ),
+    Misconception(
+        "norms exchanged",
+        "The attention uses norm2 and the feed-forward norm1.",
+        "Weights of GPT-2 will go into these names: their order matters.",
+        (_steps(("recall", "norm2"), ("think", "norm1")),),
+    ),
+    Misconception(
+        "no dropout",
+        "In training nothing is dropped.",
+        "Which part of `__init__` does `forward` never use?",
+        (_wrong(drop=lambda self, y: y),),
+    ),
+    Misconception(
+        "dropout on one sublayer",
+        "Only one of the two sublayers is followed by dropout.",
+        "Compare your two sublayers, line by line.",
+        (_drops_one("norm1"), _drops_one("norm2")),
+    ),
+    Misconception(
+        "dropout on the sum",
+        "The vectors themselves are dropped, not only what a sublayer adds to them.",
+        "What should be left of the block when dropout is 1.0?",
+        (_wrong(add=_drops_all),),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "10.1",
+        "A GPT block",
+        "class",
+        difficulty=2,
+        minutes=12,
+        points=3,
+        core=True,
+        answers=(
+            Answer(
+                "GPTBlock",
+                GPTBlock,
+                {"output": "batch, length, d_model"},
+                parts=("attention", "feed_forward", "norm1", "norm2"),
+            ),
+        ),
+        cases=_cases,
+        proves="no token sees a later one, pre-norm, residuals, dropout, gradient",
+        misconceptions=MISTAKES,
+    ),
+    Exercise(
+        "10.1b",
+        "Bug hunt: a figure with one arrow too many",
+        "value",
+        difficulty=1,
+        minutes=4,
+        points=1,
+        answers=(Answer("must_go", ("cross_attention", "norm2")),),
+        cases=lambda seed: value_cases(),
+        proves="without a source there is no look at it, and no norm for that look",
+        misconceptions=(
+            Misconception(
+                "its norm stays",
+                "The look at the source is gone, but the norm that belongs to it is "
+                "still there.",
+                "How many sublayers are left, and how many norms?",
+                (("cross_attention",),),
+            ),
+            Misconception(
+                "the other order",
+                "Both names are right, and in the wrong order.",
+                "In which order does the cell above print them?",
+                (("norm2", "cross_attention"),),
+            ),
+            Misconception(
+                "the wrong attention",
+                "Self-attention is how a token sees the tokens before it.",
+                "Which of the two attentions needs a second text?",
+                (("self_attention", "norm1"), ("self_attention",)),
+            ),
+            Misconception(
+                "the last norm",
+                "The norm norm3 belongs to the feed-forward, which stays.",
+                "Which norm stands beside the look at the source in that layer?",
+                (("cross_attention", "norm3"),),
+            ),
+        ),
+    ),
+)

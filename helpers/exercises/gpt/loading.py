@@ -1,0 +1,312 @@
+"""10.6: GPT-2's weights in the student's own model."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.exercises.decoder.shared import normal, words
+from helpers.models.gpt import GPT, GPTConfig
+
+MATRICES = ("to_qkv", "W_o", "W_1", "W_2")
+
+
+def load_gpt2(mine: Any, theirs: Any) -> Any:
+    """The course's own answer to 10.6."""
+    return _load(mine, theirs)
+
+
+def _pairs(mine: Any, theirs: Any, blocks: Callable = zip) -> dict[str, tuple]:
+    """What belongs to what: name -> (ours, theirs)."""
+    body = theirs.transformer
+    found = {
+        "embedding": (mine.embedding, body.wte),
+        "positions": (mine.positions, body.wpe),
+        "norm": (mine.norm, body.ln_f),
+    }
+    for number, (ours, other) in enumerate(blocks(mine.layers, body.h)):
+        found |= {
+            f"{number} norm1": (ours.norm1, other.ln_1),
+            f"{number} to_qkv": (ours.attention.to_qkv, other.attn.c_attn),
+            f"{number} W_o": (ours.attention.W_o, other.attn.c_proj),
+            f"{number} norm2": (ours.norm2, other.ln_2),
+            f"{number} W_1": (ours.feed_forward.W_1, other.mlp.c_fc),
+            f"{number} W_2": (ours.feed_forward.W_2, other.mlp.c_proj),
+        }
+    return found
+
+
+def _load(
+    mine: Any,
+    theirs: Any,
+    *,
+    turned: tuple[str, ...] = MATRICES,
+    without: tuple[str, ...] = (),
+    kinds: tuple[str, ...] = ("weight", "bias"),
+    renamed: Callable = lambda name: name,
+    blocks: Callable = zip,
+    copy: Callable = lambda target, number: target.data.copy_(number.data),
+) -> Any:
+    """Copy with one step exchanged."""
+    pairs = _pairs(mine, theirs, blocks)
+    for name, (ours, _) in pairs.items():
+        last = name.split()[-1]
+        if last in without:
+            continue
+        other = pairs[renamed(name)][1]
+        for kind, number in other.named_parameters():
+            if kind in kinds:
+                turn = last in turned and kind == "weight"
+                copy(getattr(ours, kind), number.T if turn else number)
+    return mine
+
+
+# --- a GPT-2 as `transformers` builds it, without the import --------------------------
+
+
+class Conv1D(nn.Module):
+    """GPT-2's linear layer: the matrix is (in, out)."""
+
+    def __init__(self, size_out: int, size_in: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(size_in, size_out))
+        self.bias = nn.Parameter(torch.empty(size_out))
+
+
+def _module(**parts: nn.Module) -> nn.Module:
+    module = nn.Module()
+    for name, part in parts.items():
+        module.add_module(name, part)
+    return module
+
+
+def theirs_like(config: GPTConfig) -> nn.Module:
+    """Names and shapes of a `GPT2LMHeadModel`; the numbers are still to come."""
+    width = config.d_model
+    blocks = [
+        _module(
+            ln_1=nn.LayerNorm(width),
+            attn=_module(c_attn=Conv1D(3 * width, width), c_proj=Conv1D(width, width)),
+            ln_2=nn.LayerNorm(width),
+            mlp=_module(c_fc=Conv1D(4 * width, width), c_proj=Conv1D(width, 4 * width)),
+        )
+        for _ in range(config.num_layers)
+    ]
+    body = _module(
+        wte=nn.Embedding(config.vocab_size, width),
+        wpe=nn.Embedding(config.max_length, width),
+        h=nn.ModuleList(blocks),
+        ln_f=nn.LayerNorm(width),
+    )
+    head = nn.Linear(width, config.vocab_size, bias=False)
+    head.weight = body.wte.weight
+    return _module(transformer=body, lm_head=head)
+
+
+@torch.no_grad()
+def _filled(module: nn.Module, draw: torch.Generator) -> nn.Module:
+    module.double()
+    for name, value in module.named_parameters():
+        gain = value.dim() == 1 and name.endswith("weight")
+        value.copy_(float(gain) + 0.4 * normal(draw, *value.shape))
+    return module.eval()
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, *sizes: int) -> Case:
+        config = GPTConfig(*sizes)
+        mine, theirs = _filled(GPT(config), draw), _filled(theirs_like(config), draw)
+        ids = words(draw, config.vocab_size, 2, 5)
+        return Case(name, (mine, theirs, ids), inputs=("mine", "theirs"), look=_look)
+
+    return [
+        case("two blocks", 13, 9, 6, 3, 2),
+        case("three blocks", 11, 7, 8, 2, 3),
+        case("one block", 17, 8, 5, 1, 1),
+    ]
+
+
+def _look(call: Callable, mine: Any, theirs: Any, ids: Tensor) -> Look:
+    before = [number.detach().clone() for number in theirs.parameters()]
+    result = call(mine, theirs)
+    with torch.no_grad():
+        logits = mine(ids)
+    kept = all(map(torch.equal, before, theirs.parameters()))
+    memory = {number.data_ptr() for number in theirs.parameters()}
+    shared = any(number.data_ptr() in memory for number in mine.parameters())
+    return Look(
+        {
+            "what came back": "mine" if result is mine else type(result).__name__,
+            "logits": logits,
+            "theirs unchanged": kept,
+            "memory shared with theirs": shared,
+        }
+    )
+
+
+# --- what goes wrong ------------------------------------------------------------------
+
+
+def _with(**steps: Any) -> Callable:
+    return lambda mine, theirs: _load(mine, theirs, **steps)
+
+
+def _exchanged(one: str, other: str) -> Callable:
+    names = {one: other, other: one}
+
+    def renamed(name: str) -> str:
+        *place, last = name.split()
+        return " ".join([*place, names.get(last, last)])
+
+    return renamed
+
+
+def _first_for_all(ours: Any, theirs: Any) -> list:
+    return [(block, theirs[0]) for block in ours]
+
+
+def _reversed(ours: Any, theirs: Any) -> list:
+    return list(zip(ours, reversed(theirs), strict=True))
+
+
+def _first_only(ours: Any, theirs: Any) -> list:
+    return [(ours[0], theirs[0])]
+
+
+def _only_where_it_must(target: Tensor, number: Tensor) -> None:
+    fits = target.shape == number.shape
+    target.data.copy_(number.data if fits else number.data.T)
+
+
+def _share(target: nn.Parameter, number: Tensor) -> None:
+    target.data = number.data
+
+
+def _back(target: nn.Parameter, number: Tensor) -> None:
+    number.data.copy_(target.data)
+
+
+def _under_autograd(target: nn.Parameter, number: Tensor) -> None:
+    target.copy_(number)
+
+
+def _nothing(mine: Any, theirs: Any) -> None:
+    _load(mine, theirs)
+
+
+MISTAKES = (
+    Misconception(
+        "no matrix turned",
+        "GPT-2 keeps its matrices as (in, out), nn.Linear as (out, in): they were "
+        "copied as they are.",
+        "Print the shapes of to_qkv.weight and c_attn.weight.",
+        (
+            _with(turned=()),
+            _with(turned=(), kinds=("weight",)),
+        ),
+    ),
+    Misconception(
+        "turned where the shapes demand it",
+        "The square matrix W_o was not turned: nothing complains, all is wrong.",
+        "A square matrix fits both ways. Is it stored the same way as the others?",
+        (
+            _with(turned=("to_qkv", "W_1", "W_2")),
+            _with(turned=(), copy=_only_where_it_must),
+        ),
+    ),
+    Misconception(
+        "biases left out",
+        "The weights were copied, the biases were not.",
+        "How many tensors does one layer hold?",
+        (_with(kinds=("weight",)),),
+    ),
+    Misconception(
+        "norms exchanged",
+        "Your norm1 has the numbers of their ln_2, and the other way round.",
+        "Match the names on both sides.",
+        (_with(renamed=_exchanged("norm1", "norm2")),),
+    ),
+    Misconception(
+        "norms left out",
+        "In the blocks, norms still have their fresh numbers.",
+        "How many layers of a block hold numbers?",
+        (
+            _with(without=("norm1", "norm2")),
+            _with(without=("norm2",)),
+            _with(without=("norm1",)),
+        ),
+    ),
+    Misconception(
+        "last norm left out",
+        "The norm behind the blocks still has its fresh numbers.",
+        "Print `theirs.transformer`: what stands behind the list h?",
+        (_with(without=("norm",)),),
+    ),
+    Misconception(
+        "positions left out",
+        "The table of positions still has its fresh numbers.",
+        "Print `theirs.transformer`: how many tables are there?",
+        (_with(without=("positions",)),),
+    ),
+    Misconception(
+        "first block everywhere",
+        "All of your blocks have the numbers of their first one.",
+        "Which of their blocks belongs to your second?",
+        (_with(blocks=_first_for_all),),
+    ),
+    Misconception(
+        "first block only",
+        "Only your first block was filled.",
+        "How far does your loop go? Is the `return` inside it?",
+        (_with(blocks=_first_only),),
+    ),
+    Misconception(
+        "blocks in reverse",
+        "Your first block has the numbers of their last one.",
+        "In which order does a text go through the blocks?",
+        (_with(blocks=_reversed),),
+    ),
+    Misconception(
+        "copied the wrong way round",
+        "Their model was overwritten with your random numbers.",
+        "In `a.copy_(b)`, which one changes?",
+        (_with(copy=_back),),
+    ),
+    Misconception(
+        "memory shared",
+        "Your model uses their tensors: train yours, and theirs changes too.",
+        "Copy the numbers, not the tensor.",
+        (_with(copy=_share),),
+    ),
+    Misconception(
+        "nothing returned",
+        "Your model has their numbers, but the function does not return it.",
+        "Read the docstring's last line again.",
+        (_nothing,),
+    ),
+    Misconception(
+        "copied under the eyes of autograd",
+        "A parameter can't be changed in place while torch records gradients.",
+        "Which context switches recording off?",
+        (_with(copy=_under_autograd),),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "10.6",
+        "GPT-2's weights in your own model",
+        "function",
+        difficulty=3,
+        minutes=15,
+        points=3,
+        answers=(Answer("load_gpt2", load_gpt2, {"what came back": ""}),),
+        cases=_cases,
+        proves="logits of one, two and three blocks, theirs untouched",
+        misconceptions=MISTAKES,
+    ),
+)

@@ -1,0 +1,202 @@
+"""10.3: the loss of a language model, and the shift in it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+from helpers.exercises.decoder.shared import normal, words
+
+
+def language_model_loss(logits: Tensor, ids: Tensor) -> Tensor:
+    """The course's own answer to 10.3."""
+    return _loss(logits, ids)
+
+
+def _loss(
+    logits: Tensor,
+    ids: Tensor,
+    *,
+    rows: Callable = lambda logits: logits[:, :-1],
+    labels: Callable = lambda ids: ids[:, 1:],
+    turn: Callable = lambda logits: logits.transpose(1, 2),
+    reduction: str = "mean",
+) -> Tensor:
+    """Cross-entropy with one step exchanged."""
+    return F.cross_entropy(turn(rows(logits)), labels(ids), reduction=reduction)
+
+
+def _with(**steps: Any) -> Callable:
+    return lambda logits, ids: _loss(logits, ids, **steps)
+
+
+def _all(x: Tensor) -> Tensor:
+    return x
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, *size: int, dtype: Any = torch.float64, **more: Any) -> Case:
+        batch, length, vocab = size
+        logits = normal(draw, *size, dtype=dtype)
+        ids = words(draw, vocab, batch, length)
+        return Case(name, (logits, ids), inputs=("logits", "ids"), **more)
+
+    return [
+        case("two texts of five tokens", 2, 5, 7),
+        case("more tokens than words", 3, 9, 4),
+        case("one text", 1, 6, 11),
+        case("two tokens", 4, 2, 5),
+        case("float32", 3, 4, 6, dtype=torch.float32),
+        case("the gradient", 2, 4, 5, gradient=True),
+    ]
+
+
+def _wrapped(ids: Tensor) -> Tensor:
+    return ids.roll(-1, 1)
+
+
+def _padded(ids: Tensor) -> Tensor:
+    return torch.cat([ids[:, 1:], torch.zeros_like(ids[:, :1])], 1)
+
+
+def _reread(logits: Tensor) -> Tensor:
+    batch, length, vocab = logits.shape
+    return logits.reshape(batch, vocab, length)
+
+
+def _probability(logits: Tensor, ids: Tensor) -> Tensor:
+    chosen = logits[:, :-1].softmax(-1).gather(-1, ids[:, 1:, None])
+    return -chosen.mean().log()
+
+
+MISTAKES = (
+    Misconception(
+        "a bare number",
+        "The loss came back as a Python number: no gradient leads back from it.",
+        "What gets lost with `.item()`, and who calls `.backward()`?",
+        (lambda logits, ids: _loss(logits, ids).item(),),
+    ),
+    Misconception(
+        "not shifted",
+        "Each place was asked for the token it has just read.",
+        "Row t of the logits comes after token t. Which token should it foresee?",
+        (
+            _with(rows=_all, labels=_all),
+            _with(labels=lambda ids: ids[:, :-1]),
+            _with(rows=lambda logits: logits[:, 1:]),
+        ),
+    ),
+    Misconception(
+        "shifted the wrong way",
+        "Each place was asked for the token before it.",
+        "Write two rows on paper, what is read and what should be said. Which of the "
+        "two begins earlier in the text?",
+        (
+            _with(rows=lambda logits: logits[:, 1:], labels=lambda ids: ids[:, :-1]),
+            _with(rows=_all, labels=lambda ids: ids.roll(1, 1)),
+        ),
+    ),
+    Misconception(
+        "last position kept",
+        "The last place was asked as well, for the first token or for id 0: nothing "
+        "is known there.",
+        "How many tokens of a text of five have a next one?",
+        (_with(rows=_all, labels=_wrapped), _with(rows=_all, labels=_padded)),
+    ),
+    Misconception(
+        "shifted twice",
+        "Each place was asked for the token after the next.",
+        "Count the shifts on the way: is there one too many?",
+        (
+            _with(rows=lambda logits: logits[:, :-2], labels=lambda ids: ids[:, 2:]),
+            _with(rows=lambda logits: logits[:, :-1], labels=lambda ids: _far(ids)),
+        ),
+    ),
+    Misconception(
+        "shifted along the batch",
+        "Each text was asked for the tokens of the next text.",
+        "Which axis of ids is time?",
+        (_with(rows=lambda logits: logits[:-1], labels=lambda ids: ids[1:]),),
+    ),
+    Misconception(
+        "reshaped, not turned",
+        "The vocabulary was moved by `view` or `reshape`: numbers keep their order, "
+        "and every row is a mixture of several.",
+        "Lesson 03 had this with heads. What exchanges two axes?",
+        (
+            _with(turn=_reread),
+            _with(turn=lambda logits: logits.contiguous().view(*_turned(logits))),
+        ),
+    ),
+    Misconception(
+        "vocabulary on the last axis",
+        "Cross-entropy took the length for the vocabulary.",
+        "On which axis does `F.cross_entropy` want the scores of the classes?",
+        (_with(turn=_all),),
+    ),
+    Misconception(
+        "softmax twice",
+        "The scores went through a softmax, and cross-entropy takes its own.",
+        "What does `F.cross_entropy` expect, scores or probabilities?",
+        (_with(turn=lambda logits: logits.softmax(-1).transpose(1, 2)),),
+    ),
+    Misconception(
+        "sum instead of mean",
+        "The loss was added up over all places: a longer text would weigh more.",
+        "Read what the docstring promises about the mean.",
+        (
+            _with(reduction="sum"),
+            lambda logits, ids: _with(reduction="sum")(logits, ids) / len(ids),
+        ),
+    ),
+    Misconception(
+        "one number per place",
+        "The losses of all places came back, not their mean.",
+        "What should `loss.backward()` start from?",
+        (_with(reduction="none"),),
+    ),
+    Misconception(
+        "the last place only",
+        "Only the last prediction was counted: the others teach just as much.",
+        "How many predictions does one text make?",
+        (_with(rows=lambda logits: logits[:, -2:-1], labels=lambda ids: ids[:, -1:]),),
+    ),
+    Misconception(
+        "logarithm of the mean",
+        "The probabilities were averaged first, and the logarithm taken of their mean.",
+        "Cross-entropy is a mean of logarithms.",
+        (_probability,),
+    ),
+)
+
+
+def _far(ids: Tensor) -> Tensor:
+    return ids[:, 1:].roll(-1, 1)
+
+
+def _turned(logits: Tensor) -> tuple[int, int, int]:
+    batch, length, vocab = logits.shape
+    return batch, vocab, length
+
+
+EXERCISES = (
+    Exercise(
+        "10.3",
+        "The loss, and the shift in it",
+        "function",
+        difficulty=2,
+        minutes=8,
+        points=2,
+        core=True,
+        answers=(Answer("language_model_loss", language_model_loss, {"loss": ""}),),
+        cases=_cases,
+        proves="each place is asked for the next token, the last one for none; mean, "
+        "gradient",
+        misconceptions=MISTAKES,
+    ),
+)

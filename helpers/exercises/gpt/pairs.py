@@ -1,0 +1,366 @@
+"""10.4: byte-pair encoding by hand: the most frequent pair, and its merge."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from itertools import chain, combinations, pairwise
+from typing import Any
+
+import torch
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.text import byte_pairs
+
+Pair = tuple[str, str]
+Word = tuple[str, ...]
+
+
+def most_frequent_pair(words: Mapping[Word, int]) -> Pair:
+    """The course's own answer to 10.4, first part."""
+    return byte_pairs.most_frequent_pair(words)
+
+
+def merge(word: Word, pair: Pair) -> Word:
+    """The course's own answer to 10.4, second part."""
+    return byte_pairs.merge(word, pair)
+
+
+def _looking(call: Callable, *inputs: Any) -> Look:
+    """Lists pass for tuples; what was given is to be left alone."""
+    before = [dict(one) if isinstance(one, dict) else one for one in inputs]
+    result = call(*inputs)
+    kept = "changed" if any(map(_differ, before, inputs)) else "unchanged"
+    return Look({"result": result, "what was given": kept})
+
+
+def _differ(one: Any, other: Any) -> bool:
+    return one != other
+
+
+def _case(name: str, of: int, *args: Any) -> Case:
+    inputs = (("words",), ("word", "pair"))[of]
+    return Case(name, args, inputs=inputs, of=of, look=_looking)
+
+
+def _letters(draw: torch.Generator, count: int) -> list[str]:
+    """Different letters in random order: no case can be learned by heart."""
+    order = torch.randperm(26, generator=draw)[:count].tolist()
+    return [chr(ord("a") + place) for place in order]
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+    a, b, c, d, e, f = _letters(draw, 6)
+    low, middle, high = (
+        tuple(sorted((a, b, c, d, e, f))[n : n + 2]) for n in (0, 2, 4)
+    )
+    many = 5 + int(torch.randint(9, (1,), generator=draw))
+    sennrich = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
+    return [
+        _case(
+            "low, lower, newest, widest", 0, {tuple(w): n for w, n in sennrich.items()}
+        ),
+        _case("one word, seen often", 0, {(a, b): 1, (c, d): many, (a, b, e): 1}),
+        _case("where two words meet", 0, {(c, d, a): 4, (b, c, d): 1, (b, f, a): 4}),
+        _case("order counts", 0, {(a, b, c): 3, (b, a, d): 2, (b, a, e): 2}),
+        _case("a tie", 0, {middle: 2, high: 2, low: 2}),
+        _case("another tie", 0, {middle: many, low: many, high: many}),
+        _case("symbols of two letters", 0, {(a + b, c, a + b, c): 2, (a, b, d): 3}),
+        _case(
+            "apart is not a pair", 0, {(a, c, b): many, (a, d, b): 3, (e, f): many + 1}
+        ),
+        _case("twice in one word", 0, {(a, b, c, a, b): 3, (d, e): 4, (d, e, f): 1}),
+        _case("other symbols that spell the pair", 1, (a, b + c, d), (a + b, c)),
+        _case("once", 1, (a, b, c, d), (b, c)),
+        _case("nowhere", 1, (a, c, b), (a, b)),
+        _case("three times", 1, (a, b, c, a, b, a, b), (a, b)),
+        _case("the same letter five times", 1, (a, a, a, a, a), (a, a)),
+        _case("three in the middle", 1, (b, a, a, a, c), (a, a)),
+        _case("the other way round", 1, (b, a, b, a, c), (a, b)),
+        _case("a longer symbol ends alike", 1, (c + a, b, d), (a, b)),
+        _case("a longer symbol begins alike", 1, (d, a, b + c), (a, b)),
+        _case("pieces become longer", 1, (a + b, c, a + b, c, a), (a + b, c)),
+        _case("one letter", 1, (a,), (a, b)),
+    ]
+
+
+# --- the most frequent pair -----------------------------------------------------------
+
+
+def _counted(
+    words: Mapping[Word, int],
+    *,
+    pairs: Callable = pairwise,
+    times: Callable = lambda count: count,
+    choose: Callable = lambda counts: max(counts, key=counts.get),
+) -> Any:
+    """Count with one step exchanged."""
+    counts: Counter = Counter()
+    for word, count in words.items():
+        for pair in pairs(word):
+            counts[pair] += times(count)
+    return choose(counts)
+
+
+def _counting(**steps: Any) -> Callable:
+    return lambda words: _counted(words, **steps)
+
+
+def _across(words: Mapping[Word, int]) -> Pair:
+    text = list(chain.from_iterable(w for w, n in words.items() for _ in range(n)))
+    return _counted({tuple(text): 1})
+
+
+def _across_once(words: Mapping[Word, int]) -> Pair:
+    """Borders between different words only, each as often as the first word."""
+    counts: Counter = Counter()
+    last = None
+    for word, count in words.items():
+        for pair in pairwise(word if last is None else (last, *word)):
+            counts[pair] += count
+        last = word[-1]
+    return max(counts, key=counts.get)
+
+
+def _with_count(counts: Counter) -> tuple[Pair, int]:
+    return counts.most_common(1)[0]
+
+
+def _last_of_ties(counts: Counter) -> Pair:
+    return max(reversed(counts), key=counts.get)
+
+
+COUNTING = (
+    Misconception(
+        "counts across words",
+        "The last letter of a word was counted as a pair with the first letter of the "
+        "next.",
+        "Where does one word end in your loop, and the next begin?",
+        (_across, _across_once),
+    ),
+    Misconception(
+        "word counts ignored",
+        "Every word was counted once, however often it occurs.",
+        "`words` holds a number for each word. Where do you use it?",
+        (_counting(times=lambda count: 1),),
+    ),
+    Misconception(
+        "order ignored",
+        "A pair was counted together with the same two symbols the other way round.",
+        "Is *ab* the same text as *ba*?",
+        (_counting(pairs=lambda word: (tuple(sorted(p)) for p in pairwise(word))),),
+    ),
+    Misconception(
+        "not side by side",
+        "Symbols were counted as a pair though others stand between them.",
+        "Which pairs does a word of three symbols have?",
+        (_counting(pairs=lambda word: combinations(word, 2)),),
+    ),
+    Misconception(
+        "every second pair skipped",
+        "After a pair the next one began two symbols on: half of them were missed.",
+        "Which pairs does a word of three symbols have?",
+        (_counting(pairs=lambda word: zip(word[::2], word[1::2], strict=False)),),
+    ),
+    Misconception(
+        "once per word",
+        "A pair that stands twice in one word was counted once there.",
+        "Did a set lose something on the way?",
+        (_counting(pairs=lambda word: dict.fromkeys(pairwise(word))),),
+    ),
+    Misconception(
+        "the rarest pair",
+        "The pair with the smallest count came back.",
+        "Which end of the counts is asked for?",
+        (_counting(choose=lambda counts: min(counts, key=counts.get)),),
+    ),
+    Misconception(
+        "the count as well",
+        "The pair is right, but its count came along.",
+        "What does the docstring promise, and what does `most_common` return?",
+        (_counting(choose=_with_count),),
+    ),
+    Misconception(
+        "the last of a tie",
+        "Where several pairs are equally frequent, the one met last came back.",
+        "Read the docstring on ties.",
+        (_counting(choose=_last_of_ties),),
+    ),
+    Misconception(
+        "alphabetical",
+        "Where several pairs are equally frequent, the alphabet decided.",
+        "Read the docstring on ties.",
+        (
+            _counting(choose=lambda counts: min(counts, key=lambda p: (-counts[p], p))),
+            _counting(choose=lambda counts: max(counts, key=lambda p: (counts[p], p))),
+        ),
+    ),
+)
+
+
+# --- merge ----------------------------------------------------------------------------
+
+
+def _merged(
+    word: Word,
+    pair: Pair,
+    *,
+    same: Callable = lambda found, pair: found == pair,
+    skip: int = 2,
+    once: bool = False,
+    glue: Callable = "".join,
+    right: bool = False,
+) -> Word:
+    """Merge with one step exchanged."""
+    symbols, result, place, done = list(word), [], 0, False
+    if right:
+        symbols = symbols[::-1]
+    while place < len(symbols):
+        found = tuple(symbols[place : place + 2])
+        found = found[::-1] if right else found
+        if same(found, pair) and not (once and done):
+            result.append(glue(found))
+            place, done = place + skip, True
+        else:
+            result.append(symbols[place])
+            place += 1
+    return tuple(result[::-1] if right else result)
+
+
+def _merging(**steps: Any) -> Callable:
+    return lambda word, pair: _merged(word, pair, **steps)
+
+
+def _in_text(word: Word, pair: Pair) -> Word:
+    return tuple(" ".join(word).replace(" ".join(pair), "".join(pair)).split(" "))
+
+
+def _by_spelling(word: Word, pair: Pair) -> Word:
+    """Two symbols are merged if their letters are those of the pair."""
+    return _merged(word, pair, same=lambda found, pair: "".join(found) == "".join(pair))
+
+
+def _overlapping(word: Word, pair: Pair) -> Word:
+    """Every place that begins a pair gives a merged symbol."""
+    result = []
+    for place, symbol in enumerate(word):
+        if word[place : place + 2] == pair:
+            result.append("".join(pair))
+        elif place == 0 or word[place - 1 : place + 1] != pair:
+            result.append(symbol)
+    return tuple(result)
+
+
+def _both_kept(word: Word, pair: Pair) -> Word:
+    """The merged symbol, and its second half again."""
+    return _merged(word, pair, skip=1)
+
+
+def _text(word: Word, pair: Pair) -> str:
+    return " ".join(_merged(word, pair))
+
+
+def _last_lost(word: Word, pair: Pair) -> Word:
+    """Stops before the last symbol if that is in no pair."""
+    result, place = [], 0
+    while place < len(word) - 1:
+        found = word[place : place + 2] == pair
+        result.append("".join(pair) if found else word[place])
+        place += 2 if found else 1
+    return tuple(result)
+
+
+MERGING = (
+    Misconception(
+        "overlapping pairs",
+        "In *aaa* both pairs were merged: the middle letter was used twice.",
+        "After a merge, at which symbol does the search go on?",
+        (_overlapping,),
+        of=1,
+    ),
+    Misconception(
+        "second half kept",
+        "The pair was merged, but its second symbol stands there once more.",
+        "After a merge, how many symbols of the old word are used up?",
+        (_both_kept,),
+        of=1,
+    ),
+    Misconception(
+        "only the first place",
+        "One occurrence was merged, the others were left.",
+        "When does your search end?",
+        (_merging(once=True),),
+        of=1,
+    ),
+    Misconception(
+        "replaced as text",
+        "A symbol that only ends or begins like the pair was cut up: *ca b* holds the "
+        "text *a b*, but not the symbols *a* and *b*.",
+        "Compare whole symbols, not the letters of a text.",
+        (_in_text,),
+        of=1,
+    ),
+    Misconception(
+        "spelling compared",
+        "Two other symbols were merged because together they spell the pair: *a* and "
+        "*bc* are not the pair *ab* and *c*.",
+        "Compare symbol with symbol, before anything is joined.",
+        (_by_spelling,),
+        of=1,
+    ),
+    Misconception(
+        "either order merged",
+        "The same two symbols the other way round were merged as well.",
+        "Is *ab* the same text as *ba*?",
+        (_merging(same=lambda found, pair: sorted(found) == sorted(pair)),),
+        of=1,
+    ),
+    Misconception(
+        "from the right",
+        "The word was searched from its end: in *aaa* the last two were merged, not "
+        "the first two.",
+        "Read the docstring on the order.",
+        (_merging(right=True),),
+        of=1,
+    ),
+    Misconception(
+        "last symbol lost",
+        "A symbol at the end that belongs to no pair is missing.",
+        "What becomes of a word of one letter?",
+        (_last_lost,),
+        of=1,
+    ),
+    Misconception(
+        "glued with a space",
+        "The new symbol has a space in it, or the whole word came back as one text.",
+        "Print the new symbol with `repr`.",
+        (_merging(glue=" ".join), _text),
+        of=1,
+    ),
+    Misconception(
+        "pair put in as it is",
+        "The pair itself stands in the word, a tuple in a tuple, not one new symbol.",
+        "A symbol is a string.",
+        (_merging(glue=tuple),),
+        of=1,
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "10.4",
+        "Byte pairs",
+        "function",
+        difficulty=2,
+        minutes=15,
+        points=4,
+        core=True,
+        answers=(
+            Answer("most_frequent_pair", most_frequent_pair, {"pair": ""}),
+            Answer("merge", merge, {"word": ""}),
+        ),
+        cases=_cases,
+        proves="counts within words, times their number, ties; merges left to right, "
+        "each symbol once, whole symbols only",
+        misconceptions=(*COUNTING, *MERGING),
+    ),
+)

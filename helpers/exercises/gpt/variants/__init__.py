@@ -1,0 +1,1 @@
+"""Lesson 10, otherwise: loops, einsum, state dicts, fused and separate layers."""

@@ -1,0 +1,269 @@
+"""6.6: pairs into a batch, and the target shifted against itself."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.masks.shared import padded_ids
+
+Pairs = list[tuple[list[int], list[int]]]
+
+
+def collate(pairs: Pairs) -> tuple[Tensor, Tensor]:
+    """The course's own answer to the first half of 6.6."""
+    return _table([source for source, _ in pairs]), _table([t for _, t in pairs])
+
+
+def shift(target: Tensor) -> tuple[Tensor, Tensor]:
+    """The course's own answer to the second half of 6.6."""
+    return target[:, :-1], target[:, 1:]
+
+
+def _table(
+    rows: list[list[int]],
+    filler: int = 0,
+    width: int | None = None,
+    left: bool = False,
+) -> Tensor:
+    width = width or max(map(len, rows))
+    full = []
+    for row in rows:
+        more = [filler] * (width - len(row))
+        full.append((more + list(row) if left else list(row) + more)[:width])
+    return torch.tensor(full)
+
+
+def _sentence(draw: torch.Generator, length: int) -> list[int]:
+    inside = torch.randint(3, 12, (length - 2,), generator=draw).tolist()
+    return [1, *inside, 2]
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def batch(name: str, *lengths: tuple[int, int]) -> Case:
+        pairs = [(_sentence(draw, s), _sentence(draw, t)) for s, t in lengths]
+        return Case(name, (pairs,), inputs=("pairs",), look=_collating)
+
+    def target(name: str, lengths: tuple[int, ...], width: int) -> Case:
+        ids = padded_ids(draw, lengths, width)
+        ids[:, 0] = 1  # the start token
+        return Case(name, (ids,), inputs=("target",), of=1)
+
+    return [
+        batch("three pairs of different lengths", (4, 6), (7, 3), (5, 5)),
+        batch("two pairs, sources longer than targets", (9, 4), (6, 5)),
+        batch("one pair", (3, 5)),
+        batch("four pairs of the same lengths", (4, 5), (4, 5), (4, 5), (4, 5)),
+        target("two targets of five tokens", (5, 3), 5),
+        target("three targets of seven tokens", (6, 7, 4), 7),
+        target("one target of two tokens", (2,), 2),
+    ]
+
+
+def _collating(call: Callable, pairs: Pairs) -> Look:
+    """The two tables, and whether the caller's lists are what they were."""
+    before = copy.deepcopy(pairs)
+    result: Any = call(pairs)
+    two = isinstance(result, tuple | list) and len(result) == 2
+    tables = dict(zip(("source", "target"), result, strict=True)) if two else {}
+    lists = "unchanged" if pairs == before else "changed"
+    return Look({**(tables or {"result": result}), "the lists in pairs": lists})
+
+
+def _each(
+    change: Callable[[list[list[int]]], Tensor],
+) -> Callable[[Pairs], tuple[Tensor, Tensor]]:
+    return lambda pairs: tuple(change(list(side)) for side in zip(*pairs, strict=True))
+
+
+@mistake(
+    "padding in front",
+    "The padding stands in front of the sentences; it belongs behind them.",
+    "Where does the start token of the shorter sentence land?",
+)
+def _left(pairs: Pairs) -> tuple[Tensor, Tensor]:
+    return _each(lambda side: _table(side, left=True))(pairs)
+
+
+@mistake(
+    "another filler than 0",
+    "Short sentences are filled up with another id than 0.",
+    "Which id does every mask of this lesson take for padding?",
+    _each(lambda side: _table(side, filler=1)),
+    _each(lambda side: _table(side, filler=2)),
+    _each(lambda side: _table(side, filler=-100)),
+)
+def _filler(pairs: Pairs) -> tuple[Tensor, Tensor]:
+    return _each(lambda side: _table(side, filler=-1))(pairs)
+
+
+@mistake(
+    "places before the batch",
+    "The tables are (place, batch); the batch should come first.",
+    "Which axis holds the pairs? `pad_sequence` has an argument for that.",
+)
+def _places_first(pairs: Pairs) -> tuple[Tensor, Tensor]:
+    return tuple(table.T for table in collate(pairs))
+
+
+@mistake(
+    "cut to the shortest",
+    "Longer sentences were cut; their ends are lost.",
+    "Which sentence decides how wide the table is?",
+)
+def _cut(pairs: Pairs) -> tuple[Tensor, Tensor]:
+    return _each(lambda side: _table(side, width=min(map(len, side))))(pairs)
+
+
+@mistake(
+    "both sides equally wide",
+    "Source and target were filled up to one common length; each side has its own.",
+    "Which sentences share a tensor?",
+)
+def _one_width(pairs: Pairs) -> tuple[Tensor, Tensor]:
+    width = max(len(ids) for pair in pairs for ids in pair)
+    return _each(lambda side: _table(side, width=width))(pairs)
+
+
+@mistake(
+    "source and target swapped",
+    "The target came first.",
+    "In which order does the docstring promise them?",
+)
+def _swapped(pairs: Pairs) -> tuple[Tensor, Tensor]:
+    return collate(pairs)[::-1]
+
+
+@mistake(
+    "ids as floats",
+    "The ids are floats; an embedding looks rows up by whole numbers.",
+    "Which dtype does `torch.zeros` have unless it is told?",
+    _each(lambda side: _table(side).double()),
+)
+def _floats(pairs: Pairs) -> tuple[Tensor, Tensor]:
+    return _each(lambda side: _table(side).float())(pairs)
+
+
+@mistake(
+    "pairs lengthened in place",
+    "The padding was appended to the lists in `pairs` themselves; they belong to the "
+    "caller, and in the next batch they come back padded.",
+    "Look for `append`, `extend` and `+=`: whose list do they lengthen?",
+)
+def _lengthened(pairs: Pairs) -> tuple[Tensor, Tensor]:
+    tables = collate(pairs)
+    for pair in pairs:
+        for ids, table in zip(pair, tables, strict=True):
+            ids.extend([0] * (table.shape[1] - len(ids)))
+    return tables
+
+
+@mistake(
+    "not shifted",
+    "Input and labels are the same tokens: the model has only to copy.",
+    "At place t the model has read input[t]. Which token should it say next?",
+    lambda target: (target[:, :-1], target[:, :-1]),
+    lambda target: (target[:, 1:], target[:, 1:]),
+    of=1,
+)
+def _same(target: Tensor) -> tuple[Tensor, Tensor]:
+    return target, target
+
+
+@mistake(
+    "shifted the wrong way",
+    "The labels are the tokens before the input: the model would learn to say what it "
+    "has just read, backwards.",
+    "Write input and labels of one short sentence below each other, place by place.",
+    of=1,
+)
+def _backwards(target: Tensor) -> tuple[Tensor, Tensor]:
+    return target[:, 1:], target[:, :-1]
+
+
+@mistake(
+    "one side left whole",
+    "Only one of the two was shortened, so they differ in length.",
+    "How many predictions are there for a target of n tokens?",
+    lambda target: (target, target[:, 1:]),
+    of=1,
+)
+def _half(target: Tensor) -> tuple[Tensor, Tensor]:
+    return target[:, :-1], target
+
+
+@mistake(
+    "rolled round",
+    "The first token came back at the end, as a label behind the last one.",
+    "What follows the last token of a sentence? Nothing that should be learned.",
+    lambda target: (target, torch.cat([target[:, 1:], target[:, :1]], 1)),
+    of=1,
+)
+def _rolled(target: Tensor) -> tuple[Tensor, Tensor]:
+    return target, target.roll(-1, 1)
+
+
+@mistake(
+    "shifted along the batch",
+    "The cut went through the batch: each sentence got another one for its labels.",
+    "Which axis holds the places of a sentence?",
+    of=1,
+)
+def _batch(target: Tensor) -> tuple[Tensor, Tensor]:
+    return target[:-1], target[1:]
+
+
+@mistake(
+    "shifted by two",
+    "The labels are two places ahead: one token of each sentence is never learned.",
+    "At place 0 the model has read the start token. What should it say?",
+    of=1,
+)
+def _two(target: Tensor) -> tuple[Tensor, Tensor]:
+    return target[:, :-2], target[:, 2:]
+
+
+EXERCISES = (
+    Exercise(
+        "6.6",
+        "Pairs into a batch, and the target shifted",
+        "function",
+        difficulty=2,
+        minutes=12,
+        points=3,
+        core=True,
+        answers=(
+            Answer(
+                "collate", collate, {"source": "batch, key", "target": "batch, query"}
+            ),
+            Answer(
+                "shift",
+                shift,
+                {"decoder_input": "batch, query", "labels": "batch, query"},
+            ),
+        ),
+        cases=_cases,
+        proves="both sides padded, ids unchanged; labels one place ahead of the input",
+        misconceptions=(
+            _left,
+            _filler,
+            _cut,
+            _places_first,
+            _one_width,
+            _swapped,
+            _floats,
+            _lengthened,
+            _same,
+            _backwards,
+            _half,
+            _rolled,
+            _batch,
+            _two,
+        ),
+    ),
+)

@@ -1,0 +1,174 @@
+"""6.1: the padding mask."""
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.exercises.masks.shared import additive, padded_ids
+from helpers.models.masks import padding_mask
+
+AXES = {"mask": "batch, heads=1, query=1, key"}
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, ids: Tensor) -> Case:
+        return Case(name, (ids,), inputs=("ids",))
+
+    begins = padded_ids(draw, (4, 6), 6)
+    begins[1, :2] = 0
+    return [
+        case("two sentences, five places", padded_ids(draw, (4, 2), 5)),
+        case("three sentences, seven places", padded_ids(draw, (5, 7, 3), 7)),
+        case("no padding at all", padded_ids(draw, (4, 4, 4), 4)),
+        case("padding at the beginning", begins),
+        case("one sentence of one token", torch.tensor([[8]])),
+        case("32-bit ids", padded_ids(draw, (3, 5), 6).int()),
+    ]
+
+
+def reference(ids: Tensor) -> Tensor:
+    """The course's own answer to 6.1."""
+    return padding_mask(ids)
+
+
+@mistake(
+    "inverted",
+    "True marks the padding; in this course True means may attend.",
+    "Which tokens may be looked at: those equal to the padding id, or the others?",
+)
+def _inverted(ids: Tensor) -> Tensor:
+    return (ids == 0)[:, None, None, :]
+
+
+@mistake(
+    "on the queries",
+    "The sentence lies on the query axis, so whole rows are blocked, not columns.",
+    "The axes are batch, heads, query, key: who must not be looked at?",
+    lambda ids: (ids != 0).unsqueeze(1).unsqueeze(-1),
+)
+def _queries(ids: Tensor) -> Tensor:
+    return (ids != 0)[:, None, :, None]
+
+
+@mistake(
+    "on queries and keys",
+    "Padding is blocked as a key and as a query, so its rows have nothing left to "
+    "attend to.",
+    "Who is hidden, and from whom? A row without any True is trouble (lesson 02).",
+    lambda ids: (ids != 0)[:, None, :, None] * (ids != 0)[:, None, None, :],
+)
+def _both(ids: Tensor) -> Tensor:
+    real = ids != 0
+    return real[:, None, :, None] & real[:, None, None, :]
+
+
+@mistake(
+    "wrong padding id",
+    "Another id than 0 is taken for padding.",
+    "Which id does the padding have? Print one row of ids beside its mask.",
+    lambda ids: (ids != -1)[:, None, None, :],
+    lambda ids: (ids > 1)[:, None, None, :],
+    lambda ids: (ids != 2)[:, None, None, :],
+    lambda ids: (ids != ids[:, -1:])[:, None, None, :],
+)
+def _other_id(ids: Tensor) -> Tensor:
+    return (ids != 1)[:, None, None, :]
+
+
+@mistake(
+    "axes missing",
+    "The mask has fewer axes than (batch, heads, query, key), so it lines up with the "
+    "wrong ones.",
+    "Shapes are lined up from the right. Where would the batch land?",
+    lambda ids: (ids != 0)[:, None, :],
+    lambda ids: (ids != 0)[None, None],
+)
+def _flat(ids: Tensor) -> Tensor:
+    return ids != 0
+
+
+@mistake(
+    "numbers for a boolean",
+    "The mask is right, but of numbers; `&`, `~` and torch's attention take it for "
+    "something else.",
+    "What does a comparison return, before anything is converted?",
+    lambda ids: (ids != 0).long()[:, None, None, :],
+    lambda ids: (ids != 0).int()[:, None, None, :],
+    lambda ids: (ids != 0).to(torch.uint8)[:, None, None, :],
+)
+def _numbers(ids: Tensor) -> Tensor:
+    return (ids != 0).float()[:, None, None, :]
+
+
+@mistake(
+    "numbers that mark the padding",
+    "A 1 marks the padding, and it is a number: the habit of code that adds the mask, "
+    "times something very negative, to the scores.",
+    "The docstring promises a boolean, and True for what may be looked at.",
+    lambda ids: (ids == 0).long()[:, None, None, :],
+    lambda ids: (ids == 0).int()[:, None, None, :],
+)
+def _marked(ids: Tensor) -> Tensor:
+    return (ids == 0).float()[:, None, None, :]
+
+
+@mistake(
+    "ready to be added",
+    "The mask holds 0 and very negative numbers, ready to be added to scores.",
+    "The docstring promises a boolean: True = may attend.",
+    lambda ids: (ids == 0)[:, None, None, :] * -1e9,
+)
+def _added(ids: Tensor) -> Tensor:
+    return additive(ids != 0)[:, None, None, :]
+
+
+@mistake(
+    "a row for every query",
+    "The row was copied for every query; then the mask fits only queries of the same "
+    "sentence, and the decoder could not use it on the source.",
+    "Who is padding does not depend on who asks. How long must the query axis be?",
+    lambda ids: (ids != 0)[:, None, None, :].repeat(1, 1, ids.shape[1], 1),
+)
+def _copied(ids: Tensor) -> Tensor:
+    return (ids != 0)[:, None, None, :].expand(-1, 1, ids.shape[1], -1)
+
+
+@mistake(
+    "one mask for the whole batch",
+    "All sentences share one mask, though each is filled up differently.",
+    "Follow the batch axis: which line loses it?",
+    lambda ids: (ids != 0).any(0)[None, None, None, :],
+    lambda ids: (ids != 0)[:1, None, None, :],
+)
+def _shared(ids: Tensor) -> Tensor:
+    return (ids != 0).all(0)[None, None, None, :]
+
+
+EXERCISES = (
+    Exercise(
+        "6.1",
+        "The padding mask",
+        "function",
+        difficulty=2,
+        minutes=8,
+        points=2,
+        core=True,
+        answers=(Answer("padding_mask", reference, AXES),),
+        cases=_cases,
+        proves="four axes, boolean, padding anywhere, two integer types",
+        misconceptions=(
+            _inverted,
+            _queries,
+            _both,
+            _other_id,
+            _flat,
+            _numbers,
+            _marked,
+            _added,
+            _copied,
+            _shared,
+        ),
+    ),
+)

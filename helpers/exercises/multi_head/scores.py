@@ -1,0 +1,267 @@
+"""3.5: how much of its attention each head gives to which kind of token."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Look,
+    Misconception,
+    Property,
+    value_cases,
+)
+from helpers.exercises.attention.shared import normal
+
+RETURNS = {"previous": "heads", "itself": "heads", "separator": "heads"}
+
+
+def head_scores(weights: Tensor, tokens: Sequence[str]) -> tuple:
+    """The course's own answer to 3.5."""
+    previous = weights.diagonal(-1, -2, -1).mean(-1)
+    itself = weights.diagonal(0, -2, -1).mean(-1)
+    is_separator = torch.tensor([token == "[SEP]" for token in tokens])
+    return previous, itself, weights[..., is_separator].sum(-1).mean(-1)
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, heads: int, text: str, dtype: Any = torch.float64) -> Case:
+        tokens = text.split()
+        scores = 2 * normal(draw, heads, len(tokens), len(tokens))
+        args = (scores.softmax(-1).to(dtype), tokens)
+        return Case(name, args, inputs=("weights", "tokens"))
+
+    return [
+        case("one sentence, three heads", 3, "[CLS] i love paris [SEP]"),
+        case("two sentences, four heads", 4, "[CLS] who ? [SEP] it was me [SEP]"),
+        case("as many heads as tokens", 4, "[CLS] hello there [SEP]"),
+        case(
+            "float32, [SEP] inside only",
+            5,
+            "so [SEP] what then now",
+            dtype=torch.float32,
+        ),
+    ]
+
+
+def _shares(case: Case, outputs: Mapping[str, Any]) -> str | None:
+    for name in RETURNS:
+        wrong = outputs[name][(outputs[name] < 0) | (outputs[name] > 1 + 1e-6)]
+        if wrong.numel():
+            return f"{name} holds {wrong[0].item():.4f}"
+    return None
+
+
+def _score(
+    weights: Tensor,
+    tokens: Sequence[str],
+    *,
+    previous: Callable = lambda weights: weights.diagonal(-1, -2, -1),
+    mean: Callable = lambda entries: entries.mean(-1),
+    separator: Callable | None = None,
+    order: tuple[int, int, int] = (0, 1, 2),
+) -> tuple:
+    """The scores with one step exchanged: the material of the misconceptions."""
+    where = [place for place, token in enumerate(tokens) if token == "[SEP]"]
+    seen = separator or (lambda weights, where: weights[:, :, where].sum(-1))
+    itself = weights.diagonal(0, -2, -1)
+    all_three = [mean(previous(weights)), mean(itself), mean(seen(weights, where))]
+    return tuple(all_three[place] for place in order)
+
+
+def _over_heads(weights: Tensor, tokens: Sequence[str]) -> tuple:
+    return _score(weights, tokens, mean=lambda entries: entries.mean(0))
+
+
+def _whole_length(weights: Tensor, tokens: Sequence[str]) -> tuple:
+    previous, itself, separator = head_scores(weights, tokens)
+    return previous * (len(tokens) - 1) / len(tokens), itself, separator
+
+
+def _first_two_axes(weights: Tensor, tokens: Sequence[str], both: bool = True) -> tuple:
+    previous, itself, separator = head_scores(weights, tokens)
+    itself = weights.diagonal(0).mean(-1) if both else itself
+    return weights.diagonal(-1).mean(-1), itself, separator
+
+
+def _around(weights: Tensor, tokens: Sequence[str]) -> tuple:
+    seen = torch.stack([weights[:, t, t - 1] for t in range(len(tokens))], -1)
+    return seen.mean(-1), *head_scores(weights, tokens)[1:]
+
+
+MISTAKES = (
+    Misconception(
+        "last for the first one's previous",
+        "The first token has no previous one; its column t - 1 is -1, and Python took "
+        "the last.",
+        "At which query must the mean for the previous token begin?",
+        (_around,),
+    ),
+    Misconception(
+        "diagonal of heads and queries",
+        "`diagonal` took the first two axes, heads and queries, as it does when it is "
+        "not told.",
+        "Between which two axes of (H, T, T) does the diagonal lie?",
+        (_first_two_axes, partial(_first_two_axes, both=False)),
+    ),
+    Misconception(
+        "next for previous",
+        "The diagonal above the main one was taken: that is the next token.",
+        "Row t is the query. In which column does token t - 1 stand?",
+        (partial(_score, previous=lambda weights: weights.diagonal(1, -2, -1)),),
+    ),
+    Misconception(
+        "mean over the heads",
+        "The heads were averaged, the tokens kept.",
+        "The result has one number per head: which axis has to go?",
+        (_over_heads,),
+    ),
+    Misconception(
+        "one number for all heads",
+        "Heads and tokens were averaged together.",
+        "A mean takes an axis; without one it takes them all.",
+        (partial(_score, mean=lambda entries: entries.mean()),),
+    ),
+    Misconception(
+        "divided by the whole length",
+        "The first token has no previous one, and yet it was counted.",
+        "How many queries do have a previous token?",
+        (
+            _whole_length,
+            partial(
+                _score,
+                previous=lambda weights: torch.cat(
+                    [weights.diagonal(-1, -2, -1), torch.zeros_like(weights[:, 0, :1])],
+                    -1,
+                ),
+            ),
+        ),
+    ),
+    Misconception(
+        "what the separator looks at",
+        "The rows of [SEP] were read: where it looks, not who looks at it.",
+        "Is [SEP] the query here, or the key?",
+        (
+            partial(
+                _score,
+                separator=lambda weights, where: weights[:, where].mean(1),
+            ),
+            partial(
+                _score,
+                separator=lambda weights, where: weights[:, where].sum(1),
+            ),
+        ),
+    ),
+    Misconception(
+        "one separator only",
+        "Only one [SEP] was counted, and a pair of sentences has two.",
+        "`index` finds the first. What finds all of them?",
+        (
+            partial(_score, separator=lambda weights, where: weights[:, :, where[0]]),
+            partial(_score, separator=lambda weights, where: weights[:, :, where[-1]]),
+        ),
+    ),
+    Misconception(
+        "mean over the separators",
+        "The weights on two [SEP] were averaged; together they hold the sum.",
+        "A query puts 0.2 on one [SEP] and 0.3 on the other: how much on [SEP]?",
+        (
+            partial(
+                _score, separator=lambda weights, where: weights[:, :, where].mean(-1)
+            ),
+        ),
+    ),
+    Misconception(
+        "last token for the separator",
+        "The last column was taken, whatever token stands there.",
+        "Where does `tokens` say that a [SEP] is?",
+        (partial(_score, separator=lambda weights, where: weights[:, :, -1]),),
+    ),
+    Misconception(
+        "sum over the queries",
+        "The weights were added up over the queries, but not divided by their number.",
+        "How much does *one* query give on average?",
+        (partial(_score, mean=lambda entries: entries.sum(-1)),),
+    ),
+    Misconception(
+        "order of the three",
+        "The three scores are right but come back in another order.",
+        "Read the docstring's last line again.",
+        (
+            partial(_score, order=(1, 0, 2)),
+            partial(_score, order=(2, 1, 0)),
+            partial(_score, order=(0, 2, 1)),
+        ),
+    ),
+)
+
+
+def _plain(word: Any) -> Any:
+    """A word without capitals and spaces around it."""
+    return word.strip().lower() if isinstance(word, str) else word
+
+
+EXERCISES = (
+    Exercise(
+        "3.5",
+        "What does each head look at?",
+        "function",
+        difficulty=3,
+        minutes=12,
+        points=3,
+        answers=(Answer("head_scores", head_scores, RETURNS),),
+        cases=_cases,
+        proves="previous, itself, one and two separators, as many heads as tokens",
+        properties=(Property("Is every score between 0 and 1", _shares),),
+        misconceptions=MISTAKES,
+    ),
+    Exercise(
+        "3.5b",
+        "Find the neighbour head",
+        "value",
+        difficulty=2,
+        minutes=4,
+        points=1,
+        answers=(Answer("neighbour_head", (0, 2)), Answer("looks_at", "previous")),
+        cases=lambda seed: [
+            *value_cases(),
+            Case("your value", of=1, look=lambda it: Look({"value": _plain(it)})),
+        ],
+        proves="layer 0, head 2 looks at the previous token",
+        misconceptions=(
+            Misconception(
+                "head before layer",
+                "That names a head of layer 2; layers come first here.",
+                "(layer, head), both counted from 0.",
+                ((2, 0),),
+            ),
+            Misconception(
+                "counted from 1",
+                "Rows and columns were counted from 1.",
+                "(layer, head), both counted from 0.",
+                ((1, 3),),
+            ),
+            Misconception(
+                "next",
+                "That would be the diagonal above the main one.",
+                "Row t is the query. In which column is the dark field?",
+                ("next",),
+                of=1,
+            ),
+            Misconception(
+                "itself",
+                "That would be the main diagonal.",
+                "Row t is the query. In which column is the dark field?",
+                ("itself",),
+                of=1,
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,289 @@
+"""3.1: cut the width into heads, and put it together again."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.exercises.attention.shared import normal
+
+
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
+    """The course's own first answer to 3.1."""
+    batch, length, d_model = x.shape
+    return x.reshape(batch, length, num_heads, d_model // num_heads).transpose(1, 2)
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """The course's own second answer to 3.1."""
+    batch, heads, length, d_head = x.shape
+    return x.transpose(1, 2).reshape(batch, length, heads * d_head)
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def split(name: str, *size: int, heads: int, dtype: Any = torch.float64, **more):
+        args = (normal(draw, *size, dtype=dtype), heads)
+        return Case(name, args, inputs=("x", "num_heads"), **more)
+
+    def merge(name: str, *size: int, dtype: Any = torch.float64, **more) -> Case:
+        return Case(
+            name, (normal(draw, *size, dtype=dtype),), inputs=("x",), of=1, **more
+        )
+
+    return [
+        split("three heads", 2, 5, 12, heads=3, gradient=True),
+        split("as many tokens as heads", 2, 3, 12, heads=3),
+        split("four heads, float32", 3, 7, 20, heads=4, dtype=torch.float32),
+        split("one head", 2, 5, 6, heads=1),
+        split("a batch of one", 1, 5, 12, heads=3),
+        merge("three heads", 2, 3, 5, 4, gradient=True),
+        merge("as many tokens as heads", 2, 3, 3, 4),
+        merge("four heads, float32", 3, 4, 7, 5, dtype=torch.float32),
+        merge("one head", 2, 1, 5, 6),
+        merge("a batch of one", 1, 3, 5, 4),
+    ]
+
+
+# --- splitting ---
+
+
+@mistake(
+    "view without transpose",
+    "The numbers were read off in memory order, so one head holds pieces of several "
+    "tokens' features.",
+    "First only cut the last axis in two. Which axis has to move after that?",
+    lambda x, num_heads: x.reshape(len(x), num_heads, x.shape[1], -1),
+)
+def _view(x: Tensor, num_heads: int) -> Tensor:
+    batch, length, d_model = x.shape
+    return x.view(batch, num_heads, length, d_model // num_heads)
+
+
+@mistake(
+    "heads left behind the tokens",
+    "The width is cut, but the heads axis still stands after the length.",
+    "Attention works on the last two axes: which two should they be?",
+)
+def _untransposed(x: Tensor, num_heads: int) -> Tensor:
+    return x.unflatten(-1, (num_heads, -1))
+
+
+@mistake(
+    "every h-th feature",
+    "A head got every h-th feature; it should get neighbouring ones.",
+    "When you cut the last axis in two, which comes first: heads or d_head?",
+    lambda x, num_heads: torch.stack(
+        [x[..., h::num_heads] for h in range(num_heads)], 1
+    ),
+)
+def _strided(x: Tensor, num_heads: int) -> Tensor:
+    return x.unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2)
+
+
+@mistake(
+    "d_head and num_heads exchanged",
+    "There are as many heads as each should be wide, and the other way round.",
+    "How wide is a head when the width is shared among num_heads of them?",
+    lambda x, num_heads: x.reshape(*x.shape[:2], -1, num_heads).transpose(1, 2),
+)
+def _exchanged(x: Tensor, num_heads: int) -> Tensor:
+    return x.unflatten(-1, (-1, num_heads)).transpose(1, 2)
+
+
+@mistake(
+    "features before tokens",
+    "Inside a head the last two axes are turned: features first, tokens last.",
+    "Compare the order of your axes with the docstring's (B, H, T, K).",
+)
+def _turned(x: Tensor, num_heads: int) -> Tensor:
+    return x.unflatten(-1, (num_heads, -1)).permute(0, 2, 3, 1)
+
+
+@mistake(
+    "every head sees everything",
+    "Each head holds the whole width: it was copied, not cut.",
+    "How wide may a head be, if all of them together are d_model wide?",
+    lambda x, num_heads: torch.stack([x] * num_heads, 1),
+)
+def _copied(x: Tensor, num_heads: int) -> Tensor:
+    return x[:, None].expand(-1, num_heads, -1, -1)
+
+
+@mistake(
+    "heads before the batch",
+    "The heads became the first axis, in front of the batch.",
+    "Where in (B, H, T, K) does the new axis stand? `torch.stack` can be told.",
+    lambda x, num_heads: x.unflatten(-1, (num_heads, -1)).permute(2, 0, 1, 3),
+)
+def _heads_first(x: Tensor, num_heads: int) -> Tensor:
+    return torch.stack(x.chunk(num_heads, -1))
+
+
+@mistake(
+    "heads inside the batch",
+    "Batch and heads were joined into one axis; here they stay two.",
+    "How many axes does the docstring promise?",
+    lambda x, num_heads: torch.cat(x.chunk(num_heads, -1)),
+)
+def _folded(x: Tensor, num_heads: int) -> Tensor:
+    return split_heads(x, num_heads).flatten(0, 1)
+
+
+@mistake(
+    "transposed before the cut",
+    "Length and width changed places first, so the cut went through the tokens.",
+    "Cut first: which axis holds the features before anything has moved?",
+)
+def _early(x: Tensor, num_heads: int) -> Tensor:
+    batch, length, d_model = x.shape
+    return x.transpose(1, 2).reshape(batch, num_heads, length, d_model // num_heads)
+
+
+@mistake(
+    "a size with a fraction",
+    "`/` makes a float, even where nothing is left over, and a size must be whole.",
+    "How does Python divide whole numbers into a whole number?",
+    lambda x, num_heads: x.reshape(
+        *x.shape[:2], num_heads, x.shape[2] / num_heads
+    ).transpose(1, 2),
+    lambda x, num_heads: x.reshape(
+        (*x.shape[:2], num_heads, x.shape[2] / num_heads)
+    ).transpose(1, 2),
+)
+def _float_size(x: Tensor, num_heads: int) -> Tensor:
+    return x.view(*x.shape[:2], num_heads, x.shape[2] / num_heads).transpose(1, 2)
+
+
+# --- merging ---
+
+
+@mistake(
+    "merged without transposing back",
+    "The heads were read off one after the other, so one token's row holds pieces of "
+    "several tokens.",
+    "Undo the steps of the split in reverse order. Which was the last one?",
+    lambda x: x.reshape(x.shape[0], x.shape[2], -1),
+    of=1,
+)
+def _read_off(x: Tensor) -> Tensor:
+    batch, heads, length, d_head = x.shape
+    return x.contiguous().view(batch, length, heads * d_head)
+
+
+@mistake(
+    "heads averaged",
+    "The heads were averaged; they should lie side by side.",
+    "How wide must the result be, so that nothing that a head found is lost?",
+    of=1,
+)
+def _averaged(x: Tensor) -> Tensor:
+    return x.mean(1)
+
+
+@mistake(
+    "heads added",
+    "The heads were added up; they should lie side by side.",
+    "How wide must the result be, so that nothing that a head found is lost?",
+    of=1,
+)
+def _added(x: Tensor) -> Tensor:
+    return x.sum(1)
+
+
+@mistake(
+    "heads interleaved",
+    "The features of the heads alternate; each head's should stay together.",
+    "Which axis must stand just before d_head when the last two are joined?",
+    lambda x: x.permute(0, 2, 3, 1).flatten(2),
+    of=1,
+)
+def _interleaved(x: Tensor) -> Tensor:
+    return torch.stack(x.unbind(1), -1).flatten(2)
+
+
+@mistake(
+    "heads after each other",
+    "The heads were lined up along the length: the text got longer, not wider.",
+    "Which of the two axes should grow, length or width?",
+    lambda x: torch.cat(x.unbind(1), 1),
+    of=1,
+)
+def _lined_up(x: Tensor) -> Tensor:
+    return x.flatten(1, 2)
+
+
+@mistake(
+    "heads not joined",
+    "The axes are in order, but heads and d_head are still two axes.",
+    "How many axes did x have before it was split?",
+    of=1,
+)
+def _apart(x: Tensor) -> Tensor:
+    return x.transpose(1, 2)
+
+
+@mistake(
+    "axis of one lost",
+    "The numbers are right, but with a batch of one sentence the batch axis is gone.",
+    "Which call drops every axis of length 1, wherever it stands?",
+    of=1,
+)
+def _squeezed(x: Tensor) -> Tensor:
+    return merge_heads(x).squeeze()
+
+
+@mistake(
+    "view on turned axes",
+    "`view` needs the numbers to lie in memory in the order of the axes, and after a "
+    "transpose they don't.",
+    "Which sibling of `view` copies the numbers when it has to?",
+    lambda x: x.permute(0, 2, 1, 3).view(x.shape[0], x.shape[2], -1),
+    of=1,
+)
+def _not_contiguous(x: Tensor) -> Tensor:
+    batch, heads, length, d_head = x.shape
+    return x.transpose(1, 2).view(batch, length, heads * d_head)
+
+
+EXERCISES = (
+    Exercise(
+        "3.1",
+        "Split and merge heads",
+        "function",
+        difficulty=2,
+        minutes=12,
+        points=3,
+        core=True,
+        answers=(
+            Answer(
+                "split_heads", split_heads, {"heads": "batch, heads, length, d_head"}
+            ),
+            Answer("merge_heads", merge_heads, {"merged": "batch, length, d_model"}),
+        ),
+        cases=_cases,
+        proves="every feature in its place, as many tokens as heads, gradient, float32",
+        misconceptions=(
+            _view,
+            _untransposed,
+            _strided,
+            _exchanged,
+            _turned,
+            _copied,
+            _heads_first,
+            _folded,
+            _early,
+            _float_size,
+            _read_off,
+            _averaged,
+            _added,
+            _interleaved,
+            _lined_up,
+            _apart,
+            _squeezed,
+            _not_contiguous,
+        ),
+    ),
+)

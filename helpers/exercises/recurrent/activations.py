@@ -1,0 +1,183 @@
+"""7.1: three activation functions and how steep they are."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.recurrent.shared import DOUBLE
+
+Slopes = tuple[Tensor, Tensor, Tensor]
+NAMES = ("sigmoid's slope", "tanh's slope", "ReLU's slope")
+
+
+def slopes(x: Tensor) -> Slopes:
+    """The course's own answer to 7.1."""
+    s = x.sigmoid()
+    return s * (1 - s), 1 - x.tanh() ** 2, (x > 0).to(x)
+
+
+def _at_zero(call: Callable, x: Tensor) -> Look:
+    """Where the ReLU has its corner, any slope from 0 to 1 is right, and NaN is not."""
+    found = call(x.clone())
+    if not isinstance(found, tuple | list) or len(found) != len(NAMES):
+        return Look({"result": found})
+    *smooth, bent = found
+    if isinstance(bent, Tensor) and bent.shape == x.shape:
+        bent = torch.where((x == 0) & (bent >= 0) & (bent <= 1), bent * 0, bent)
+    return Look(dict(zip(NAMES, (*smooth, bent), strict=True)))
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, *size: int, dtype: torch.dtype = DOUBLE) -> Case:
+        """Numbers on both sides of 0, none of them close to it or to 1."""
+        x = 0.2 + 1.8 * torch.rand(size, generator=draw, dtype=dtype)
+        sign = torch.ones(x.numel(), dtype=dtype)
+        sign[1::2] = -1
+        return Case(name, (x * sign.view(size),), inputs=("x",))
+
+    extreme = torch.tensor([-800.0, -30.0, 0.3, 30.0, 800.0], dtype=DOUBLE)
+    corner = torch.tensor([-1.5, 0.0, 0.7], dtype=DOUBLE)
+    return [
+        case("seven numbers", 7),
+        case("a matrix, float32", 3, 5, dtype=torch.float32),
+        Case("numbers as large as 800", (extreme,), inputs=("x",)),
+        Case("0 among others", (corner,), inputs=("x",), look=_at_zero),
+    ]
+
+
+@mistake(
+    "values for slopes",
+    "These are the functions themselves, not how steep they are.",
+    "Where is the sigmoid steepest, and what do you return there?",
+)
+def _values(x: Tensor) -> Slopes:
+    return x.sigmoid(), x.tanh(), x.relu()
+
+
+@mistake(
+    "the formula fed with x",
+    "The formulas for sigmoid and tanh were filled with x, not with what the function "
+    "makes of it.",
+    "In s (1 - s), what is s?",
+    lambda x: (x * (1 - x), 1 - x.tanh() ** 2, (x > 0).to(x)),
+    lambda x: (slopes(x)[0], 1 - x**2, (x > 0).to(x)),
+)
+def _fed_with_x(x: Tensor) -> Slopes:
+    return x * (1 - x), 1 - x**2, (x > 0).to(x)
+
+
+@mistake(
+    "tanh not squared",
+    "The slope of tanh misses a square: it comes out above 1 for negative x.",
+    "At x = 0 the slope is 1. By symmetry, where else must it be equal?",
+)
+def _unsquared(x: Tensor) -> Slopes:
+    return slopes(x)[0], 1 - x.tanh(), (x > 0).to(x)
+
+
+@mistake(
+    "the tanh's formula for the sigmoid",
+    "The slope of the sigmoid is 1 minus its square, which is the rule for tanh.",
+    "At x = 0 the sigmoid is 0.5. How steep is it there, by the curve?",
+)
+def _squared_sigmoid(x: Tensor) -> Slopes:
+    return 1 - x.sigmoid() ** 2, *slopes(x)[1:]
+
+
+@mistake(
+    "half of the sigmoid's slope",
+    "The slope of the sigmoid has one factor only: it does not fall for large x.",
+    "The curve is flat on both sides. Which factor goes to 0 on which side?",
+    lambda x: (1 - x.sigmoid(), *slopes(x)[1:]),
+)
+def _one_factor(x: Tensor) -> Slopes:
+    return x.sigmoid(), *slopes(x)[1:]
+
+
+@mistake(
+    "the ReLU's value for its slope",
+    "For positive x the third slope grows with x; the ReLU is a straight line there.",
+    "By how much does max(0, x) grow when x grows from 2 to 3?",
+)
+def _relu_itself(x: Tensor) -> Slopes:
+    return *slopes(x)[:2], x.relu()
+
+
+@mistake(
+    "a slope below 0",
+    "For negative x the third slope is -1: the function would fall there.",
+    "What does the ReLU return for -2 and for -3?",
+)
+def _sign(x: Tensor) -> Slopes:
+    return *slopes(x)[:2], x.sign()
+
+
+def _bell(e: Tensor) -> Tensor:
+    """The slope of the sigmoid from exp(x) or exp(-x), which may be infinite."""
+    return e / (1 + e) ** 2
+
+
+def _by_exponentials(x: Tensor) -> Tensor:
+    up, down = x.exp(), (-x).exp()
+    return 1 - ((up - down) / (up + down)) ** 2
+
+
+@mistake(
+    "overflow",
+    "Far from 0 an exponential is infinite, and infinite by infinite is NaN.",
+    "Which functions of torch compute sigmoid and tanh without overflow?",
+    lambda x: (_bell(x.exp()), *slopes(x)[1:]),
+    lambda x: (slopes(x)[0], _by_exponentials(x), (x > 0).to(x)),
+    lambda x: (slopes(x)[0], 4 * _bell((2 * x).exp()), (x > 0).to(x)),
+    lambda x: (_bell((-x).exp()), _by_exponentials(x), (x > 0).to(x)),
+    lambda x: (_bell(x.exp()), _by_exponentials(x), (x > 0).to(x)),
+)
+def _overflow(x: Tensor) -> Slopes:
+    return _bell((-x).exp()), *slopes(x)[1:]
+
+
+@mistake(
+    "0 divided by 0",
+    "At x = 0 the slope of the ReLU is NaN: 0 was divided by 0.",
+    "Is x above 0, or is it not? That question needs no division.",
+    lambda x: (*slopes(x)[:2], (x + x.abs()) / (2 * x)),
+    lambda x: (*slopes(x)[:2], (1 + x / x.abs()) / 2),
+)
+def _divided(x: Tensor) -> Slopes:
+    return *slopes(x)[:2], x.relu() / x
+
+
+EXERCISES = (
+    Exercise(
+        "7.1",
+        "How steep are they?",
+        "function",
+        difficulty=2,
+        minutes=5,
+        points=1,
+        answers=(
+            Answer(
+                "slopes",
+                slopes,
+                dict.fromkeys(NAMES, ""),
+            ),
+        ),
+        cases=_cases,
+        proves="three derivatives, two shapes, no overflow at 800, no NaN at 0",
+        misconceptions=(
+            _values,
+            _fed_with_x,
+            _unsquared,
+            _squared_sigmoid,
+            _one_factor,
+            _relu_itself,
+            _sign,
+            _overflow,
+            _divided,
+        ),
+    ),
+)

@@ -1,0 +1,281 @@
+"""7.10: how much of the first state is left in a later one, by its gradient."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.functional import jacobian
+
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.exercises.recurrent.shared import DOUBLE, normal
+
+
+def influence(
+    step: Callable,
+    inputs: Tensor,
+    h: Tensor,
+    *,
+    product: Callable = lambda whole, new: new @ whole,
+    size: Callable = Tensor.norm,
+    advance: bool = True,
+    of: Callable = lambda step, x, h: jacobian(lambda past: step(x, past), h),
+) -> Tensor:
+    """The course's own answer to 7.10, in steps that a mistake can exchange."""
+    whole, sizes = torch.eye(len(h), dtype=h.dtype), []
+    for x in inputs:
+        whole = product(whole, of(step, x, h))
+        sizes.append(size(whole))
+        h = step(x, h) if advance else h
+    return torch.stack(sizes)
+
+
+def _simple(W_x: Tensor, W_h: Tensor, x: Tensor, h: Tensor) -> Tensor:
+    return torch.tanh(W_x @ x + W_h @ h)
+
+
+def _linear(W_x: Tensor, W_h: Tensor, x: Tensor, h: Tensor) -> Tensor:
+    return W_x @ x + W_h @ h
+
+
+def _gated(W_x: Tensor, W_h: Tensor, x: Tensor, h: Tensor) -> Tensor:
+    z = torch.sigmoid(W_x @ x)
+    return z * h + (1 - z) * torch.tanh(W_h @ h)
+
+
+def _look(call: Callable, step: Callable, inputs: Tensor, h: Tensor) -> Look:
+    """The norms in float64: any dtype with a point will do."""
+    found = call(step, inputs, h)
+    if isinstance(found, Tensor) and found.is_floating_point():
+        found = found.double()
+    return Look({"norms": found})
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+
+    def case(name: str, kind: Callable, length: int, size: int, hidden: int, **more):
+        dtype = more.get("dtype", DOUBLE)
+        W_x = normal(draw, hidden, size, scale=0.5, dtype=dtype)
+        W_h = normal(draw, hidden, hidden, scale=0.6, dtype=dtype)
+        inputs = normal(draw, length, size, dtype=dtype)
+        h = normal(draw, hidden, scale=0.4, dtype=dtype)
+        args = (partial(kind, W_x, W_h), inputs, h)
+        names = ("step", "inputs", "h")
+        return Case(name, args, inputs=names, look=_look, tolerance=1e-5)
+
+    return [
+        case("an RNN, 6 steps", _simple, 6, 3, 5),
+        case("an RNN without tanh, 4 steps", _linear, 4, 2, 3),
+        case("a gated cell, 7 steps", _gated, 7, 4, 4),
+        case("float32, one step", _simple, 1, 3, 4, dtype=torch.float32),
+    ]
+
+
+def _single_steps(whole: Tensor, new: Tensor) -> Tensor:
+    return new
+
+
+def _of_inputs(step: Callable, x: Tensor, h: Tensor) -> Tensor:
+    return jacobian(lambda read: step(read, h), x)
+
+
+def _norms_multiplied(step: Callable, inputs: Tensor, h: Tensor) -> Tensor:
+    single = influence(step, inputs, h, product=_single_steps)
+    return single.cumprod(0)
+
+
+def _shifted(step: Callable, inputs: Tensor, h: Tensor) -> Tensor:
+    sizes = influence(step, inputs, h)
+    begin = torch.eye(len(h), dtype=h.dtype).norm()[None]
+    return torch.cat([begin, sizes])[:-1]
+
+
+def _with_begin(step: Callable, inputs: Tensor, h: Tensor) -> Tensor:
+    begin = torch.eye(len(h), dtype=h.dtype).norm()[None]
+    return torch.cat([begin, influence(step, inputs, h)])
+
+
+def _of_sum(step: Callable, inputs: Tensor, h: Tensor) -> Tensor:
+    """The gradient of the sum of h_t: one backward pass, and another question."""
+    sizes = []
+    first = now = h.detach().requires_grad_()
+    for x in inputs:
+        now = step(x, now)
+        (slope,) = torch.autograd.grad(now.sum(), first, retain_graph=True)
+        sizes.append(slope.norm())
+    return torch.stack(sizes)
+
+
+def _of_inputs_all(step: Callable, inputs: Tensor, h: Tensor) -> Tensor:
+    sizes = []
+    for x in inputs:
+        sizes.append(_of_inputs(step, x, h).norm())
+        h = step(x, h)
+    return torch.stack(sizes)
+
+
+def _at_the_next(step: Callable, inputs: Tensor, h: Tensor) -> Tensor:
+    """Each matrix at the state that the step leads to."""
+    return influence(
+        step,
+        inputs,
+        h,
+        of=lambda step, x, h: jacobian(lambda past: step(x, past), step(x, h)),
+    )
+
+
+def _only_last(step: Callable, inputs: Tensor, h: Tensor) -> Tensor:
+    return influence(step, inputs, h)[-1]
+
+
+def _states(step: Callable, inputs: Tensor, h: Tensor) -> Tensor:
+    sizes = []
+    for x in inputs:
+        h = step(x, h)
+        sizes.append(h.norm())
+    return torch.stack(sizes)
+
+
+def _wrong(name: str, done: str, where: str, *answers: Any) -> Misconception:
+    spellings = tuple(
+        partial(influence, **answer) if isinstance(answer, dict) else answer
+        for answer in answers
+    )
+    return Misconception(name, done, where, spellings)
+
+
+MISTAKES = (
+    _wrong(
+        "one step at a time",
+        "Each number tells of one step alone, from h_(t-1) to h_t.",
+        "How do the derivatives of a chain of functions combine?",
+        {"product": _single_steps},
+    ),
+    _wrong(
+        "product in the wrong order",
+        "The matrices were multiplied in the other order, or each of them was "
+        "transposed, which gives the same norms.",
+        "h_0 is changed first by step 1. On which side of the vector does its matrix "
+        "stand, and where does step 2's come?",
+        {"product": lambda whole, new: whole @ new},
+        {"product": lambda whole, new: new.T @ whole},
+    ),
+    _wrong(
+        "entries multiplied",
+        "The matrices were multiplied entry by entry.",
+        "What does the chain rule ask for, and which sign does that in torch?",
+        {"product": lambda whole, new: whole * new},
+        lambda step, inputs, h: (
+            influence(step, inputs, h, product=_single_steps, size=lambda one: one)
+            .cumprod(0)
+            .norm(dim=(1, 2))
+        ),
+    ),
+    _wrong(
+        "norms multiplied",
+        "The norms of the steps were multiplied; the norm of the product is asked for.",
+        "First the product of the matrices, then one norm.",
+        _norms_multiplied,
+    ),
+    _wrong(
+        "the state stands still",
+        "Each derivative was taken at the first state.",
+        "Which state does step t begin with?",
+        {"advance": False},
+    ),
+    _wrong(
+        "the state after the step",
+        "Each derivative was taken at the state behind its step, not before it.",
+        "Step 1 begins with h_0. Which state does your variable hold by then?",
+        _at_the_next,
+    ),
+    _wrong(
+        "gradient of the sum",
+        "The derivative is that of the sum of all entries of h_t: parts of it cancel.",
+        "The Jacobian has a row for each entry of h_t. How many derivatives is that?",
+        _of_sum,
+    ),
+    _wrong(
+        "derivative by the input",
+        "The derivative was taken with respect to the characters read.",
+        "Which of the two arguments of `step` is the memory?",
+        _of_inputs_all,
+    ),
+    _wrong(
+        "the spectral norm",
+        "The largest stretching was taken, which is called the spectral norm.",
+        "All entries count: the root of the sum of all squares is asked for.",
+        {"size": lambda whole: torch.linalg.matrix_norm(whole, 2)},
+        {"size": lambda whole: torch.linalg.svdvals(whole)[0]},
+    ),
+    _wrong(
+        "no root",
+        "The squares were added up, and no root was taken.",
+        "What does a norm do when the matrix is doubled?",
+        {"size": lambda whole: whole.square().sum()},
+        {"size": lambda whole: (whole.T @ whole).trace()},
+    ),
+    _wrong(
+        "sizes added up",
+        "The sizes of the entries were added up, without squares.",
+        "The root of the sum of all squares is asked for.",
+        {"size": lambda whole: whole.abs().sum()},
+        {"size": lambda whole: whole.norm(p=1)},
+    ),
+    _wrong(
+        "the mean of the squares",
+        "The squares were averaged before the root, not added up.",
+        "What does the identity of size N get: 1, or the root of N?",
+        {"size": lambda whole: whole.square().mean().sqrt()},
+        {"size": lambda whole: whole.norm() / len(whole)},
+    ),
+    _wrong(
+        "one step behind",
+        "The first number is that of no step at all, and the last one is missing.",
+        "The first number tells how h_1 hangs on h_0.",
+        _shifted,
+    ),
+    _wrong(
+        "one number too many",
+        "The list begins with no step at all, where h_0 hangs on itself.",
+        "One number for each input: the first tells how h_1 hangs on h_0.",
+        _with_begin,
+    ),
+    _wrong(
+        "only the last",
+        "One number came back, that of the last step.",
+        "One number for each input is asked for.",
+        _only_last,
+    ),
+    _wrong(
+        "the length of the states",
+        "These are the norms of the states: nothing was derived.",
+        "Which function of torch gives a matrix of derivatives?",
+        _states,
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "7.10",
+        "How long does it remember?",
+        "function",
+        difficulty=4,
+        minutes=10,
+        points=2,
+        answers=(Answer("influence", influence, {"norms": "length"}),),
+        cases=_cases,
+        proves="the chain rule through up to 7 steps, for three kinds of cell",
+        misconceptions=MISTAKES,
+    ),
+    Exercise(
+        "7.10b",
+        "Is it the vanishing gradient?",
+        "written",
+        difficulty=3,
+        minutes=8,
+        points=3,
+    ),
+)

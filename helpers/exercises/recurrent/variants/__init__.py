@@ -1,0 +1,1 @@
+"""Lesson 07, solved differently: loops, einsum, torch's own cells, numpy."""

@@ -1,0 +1,429 @@
+"""8.3b: a decoder that looks back before each word."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+from helpers.exercises.translation.attention import AdditiveAttention
+from helpers.exercises.translation.shared import (
+    normal,
+    of_kind,
+    outputs,
+    real,
+    remember,
+    sentences,
+)
+
+Both = tuple[Tensor, Tensor]
+
+
+class AttentionDecoder(nn.Module):
+    """The course's own answer to 8.3b; misconceptions exchange one of its steps."""
+
+    def __init__(self, vocab_size: int, d_model: int) -> None:
+        """Create table, attention, recurrent cell and the scores of words."""
+        super().__init__()
+        self.embedding = nn.Embedding(vocab_size, d_model)
+        self.attention = AdditiveAttention(d_model)
+        self.cell = self.recurrence(2 * d_model, d_model)
+        self.final_layer = nn.Linear(d_model, vocab_size)
+        remember(self, "cell")
+
+    def recurrence(self, inputs: int, d_model: int) -> nn.Module:
+        """What makes the next state of an input and a state."""
+        return nn.GRUCell(inputs, d_model)
+
+    def forward(
+        self, target: Tensor, memory: Tensor, context: Tensor, mask: Any = None
+    ) -> Any:
+        """(B, T), (B, S, D), (B, D) -> logits (B, T, V), weights (B, T, S)."""
+        state, steps = self.begin(context), []
+        for word in self.embedding(target).unbind(1):
+            state, *step = self.step(word, state, memory, mask, context)
+            steps.append(step)
+        states, weights = zip(*steps, strict=True)
+        return self.final_layer(torch.stack(states, 1)), torch.stack(weights, 1)
+
+    def begin(self, context: Tensor) -> Tensor:
+        """The state before the first word, (B, D)."""
+        return context
+
+    def step(
+        self, word: Tensor, state: Tensor, memory: Tensor, mask: Any, context: Tensor
+    ) -> tuple[Tensor, ...]:
+        """(B, D) each -> the next state, what is scored, the weights (B, S)."""
+        answer, weights = self.ask(state, memory, mask)
+        state = self.turn(word, answer, state)
+        return state, state, weights
+
+    def ask(self, state: Tensor, memory: Tensor, mask: Any) -> Both:
+        """(B, D), (B, S, D) -> answer (B, D), weights (B, S)."""
+        output, weights = self.attention(state[:, None], memory, mask)
+        return output[:, 0], weights[:, 0]
+
+    def turn(self, word: Tensor, answer: Tensor, state: Tensor) -> Tensor:
+        """One step of the recurrence."""
+        return self.cell(torch.cat([word, answer], -1), state)
+
+
+def _cases(seed: int) -> list[Case]:
+    draw = torch.Generator().manual_seed(seed)
+    look = of_kind("cell", "GRUCell", outputs("logits", "weights"))
+
+    def case(
+        name: str,
+        size: tuple[int, int, int],
+        init: tuple[int, int],
+        mask: Tensor | None = None,
+        dtype: Any = torch.float64,
+        **more: Any,
+    ) -> Case:
+        (batch, query, key), (vocabulary, width) = size, init
+        target = sentences(draw, [query] * batch, query, vocabulary - 1)
+        memory = normal(draw, batch, key, width, dtype=dtype)
+        context = normal(draw, batch, width, dtype=dtype)
+        args = (target, memory, context) + (() if mask is None else (mask,))
+        names = ("target", "memory", "context", "mask")
+        return Case(name, args, inputs=names, init=init, look=look, **more)
+
+    return [
+        case("three targets", (3, 4, 5), (11, 6)),
+        case("padding in the source", (2, 4, 5), (13, 6), real((2, 5), 5)),
+        case("source and target both 4 long", (3, 4, 4), (11, 5), real((4, 1, 3), 4)),
+        case("as many targets as words", (3, 3, 6), (11, 4), real((6, 3, 4), 6)),
+        case("only the start token", (2, 1, 4), (11, 5)),
+        case("float32", (2, 3, 4), (11, 5), dtype=torch.float32),
+        case("the gradient", (2, 3, 4), (11, 3), real((4, 2), 4), gradient=True),
+    ]
+
+
+def _wrong(**steps: Callable) -> type:
+    return type("_Wrong", (AttentionDecoder,), steps)
+
+
+def _next_state(self: Any, word: Tensor, state: Tensor, memory: Tensor, mask, context):
+    """The new state asks, and its answer waits for the next word."""
+    answer = getattr(self, "kept", None)
+    answer = torch.zeros_like(state) if answer is None else answer
+    state = self.turn(word, answer, state)
+    self.kept, weights = self.ask(state, memory, mask)
+    return state, state, weights
+
+
+def _next_state_forward(self: Any, *inputs: Any) -> Any:
+    self.kept = None
+    return AttentionDecoder.forward(self, *inputs)
+
+
+def _asks_after(self: Any, word: Tensor, state: Tensor, memory: Tensor, mask, context):
+    """The state without an answer asks; then the cell runs with the answer."""
+    early = self.turn(word, torch.zeros_like(state), state)
+    answer, weights = self.ask(early, memory, mask)
+    state = self.turn(word, answer, state)
+    return state, state, weights
+
+
+def _asks_twice(self: Any, word: Tensor, state: Tensor, memory: Tensor, mask, context):
+    """The right answer goes in, but the weights of the new state come back."""
+    state = self.turn(word, self.ask(state, memory, mask)[0], state)
+    return state, state, self.ask(state, memory, mask)[1]
+
+
+def _forgets_behind(self: Any, *inputs: Any) -> tuple[Tensor, ...]:
+    """The state that is handed on has no history."""
+    state, *rest = AttentionDecoder.step(self, *inputs)
+    return state.detach(), *rest
+
+
+def _forgets_in_the_cell(self: Any, word: Tensor, answer: Tensor, state: Tensor):
+    return AttentionDecoder.turn(self, word, answer, state.detach())
+
+
+def _first_asks(self: Any, word: Tensor, state: Tensor, memory: Tensor, mask, context):
+    answer, weights = self.ask(context, memory, mask)
+    state = self.turn(word, answer, state)
+    return state, state, weights
+
+
+def _word_asks(self: Any, word: Tensor, state: Tensor, memory: Tensor, mask, context):
+    answer, weights = self.ask(word, memory, mask)
+    state = self.turn(word, answer, state)
+    return state, state, weights
+
+
+def _forgets(self: Any, word: Tensor, state: Tensor, memory: Tensor, mask, context):
+    _, *step = AttentionDecoder.step(self, word, state, memory, mask, context)
+    return state, *step
+
+
+def _never_moves(self: Any, word: Tensor, state: Tensor, memory, mask, context):
+    """What the cell returns is dropped."""
+    _, _, weights = AttentionDecoder.step(self, word, state, memory, mask, context)
+    return state, state, weights
+
+
+def _answer_as_state(self: Any, word, state, memory: Tensor, mask, context):
+    answer, weights = self.ask(state, memory, mask)
+    state = self.turn(word, answer, answer)
+    return state, state, weights
+
+
+def _scores_the_answer(self: Any, word, state, memory: Tensor, mask, context):
+    answer, weights = self.ask(state, memory, mask)
+    return self.turn(word, answer, state), answer, weights
+
+
+def _scores_before(self: Any, word, state, memory: Tensor, mask, context):
+    new, _, weights = AttentionDecoder.step(self, word, state, memory, mask, context)
+    return new, state, weights
+
+
+def _always_context(self: Any, word, state, memory: Tensor, mask, context):
+    _, weights = self.ask(state, memory, mask)
+    state = self.turn(word, context, state)
+    return state, state, weights
+
+
+def _own_words(self: Any, target: Tensor, memory: Tensor, context: Tensor, mask=None):
+    word, state, logits, looks = target[:, 0], context, [], []
+    for _ in range(target.shape[1]):
+        state, _, weights = self.step(
+            self.embedding(word), state, memory, mask, context
+        )
+        logits.append(self.final_layer(state))
+        looks.append(weights)
+        word = logits[-1].argmax(-1)
+    return torch.stack(logits, 1), torch.stack(looks, 1)
+
+
+def _last_weights(self: Any, *inputs: Any) -> Both:
+    logits, weights = AttentionDecoder.forward(self, *inputs)
+    return logits, weights[:, -1]
+
+
+def _only_logits(self: Any, *inputs: Any) -> Tensor:
+    return AttentionDecoder.forward(self, *inputs)[0]
+
+
+def _time_first(self: Any, *inputs: Any) -> Both:
+    logits, weights = AttentionDecoder.forward(self, *inputs)
+    return logits.transpose(0, 1), weights.transpose(0, 1)
+
+
+def _softmax(self: Any, *inputs: Any) -> Both:
+    logits, weights = AttentionDecoder.forward(self, *inputs)
+    return logits.softmax(-1), weights
+
+
+def _log_softmax(self: Any, *inputs: Any) -> Both:
+    logits, weights = AttentionDecoder.forward(self, *inputs)
+    return logits.log_softmax(-1), weights
+
+
+def _last_logits(self: Any, *inputs: Any) -> Both:
+    logits, weights = AttentionDecoder.forward(self, *inputs)
+    return logits[:, -1], weights
+
+
+MISTAKES = (
+    Misconception(
+        "state of the next step asks",
+        "The state asked after it had read the word; what it found came one word late.",
+        "In each turn of the loop: which comes first, the question or the cell?",
+        (_wrong(step=_next_state, forward=_next_state_forward),),
+    ),
+    Misconception(
+        "cell used twice",
+        "The cell ran once without an answer, to make a state that asks, and once "
+        "more with it.",
+        "Which state is there already when a word arrives?",
+        (_wrong(step=_asks_after),),
+    ),
+    Misconception(
+        "weights of another question",
+        "The logits are right; the weights that came back belong to the new state.",
+        "Which weights made the answer that the cell got?",
+        (_wrong(step=_asks_twice),),
+    ),
+    Misconception(
+        "no axis for the query",
+        "The state went into the attention as it is; there each sentence has a list of "
+        "queries, here of length 1.",
+        "Compare the shape of `state` with that of `query` in 8.3.",
+        (
+            _wrong(
+                ask=lambda self, state, memory, mask: self.attention(
+                    state, memory, mask
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "padding attended",
+        "The mask never reached the attention.",
+        "Follow `mask` from the arguments to the attention.",
+        (
+            _wrong(
+                ask=lambda self, state, memory, mask: AttentionDecoder.ask(
+                    self, state, memory, None
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "the same question each time",
+        "The context asked at every word, so the answer is always the same.",
+        "Who asks before the third word is written?",
+        (_wrong(step=_first_asks),),
+    ),
+    Misconception(
+        "the word asks",
+        "The embedding of the word was the query.",
+        "The state knows the word's predecessors. Which of the two should ask?",
+        (_wrong(step=_word_asks),),
+    ),
+    Misconception(
+        "history cut at each word",
+        "The state was detached inside the loop: no gradient reaches an earlier word.",
+        "Lesson 07 cut the history between batches. And between the words of one?",
+        (_wrong(step=_forgets_behind), _wrong(turn=_forgets_in_the_cell)),
+    ),
+    Misconception(
+        "state not carried on",
+        "Every word started from the context again.",
+        "Which name holds the state after the cell, and who reads it next?",
+        (_wrong(step=_forgets),),
+    ),
+    Misconception(
+        "cell's result dropped",
+        "The state never changed: every question and every score came from the "
+        "context.",
+        "A cell returns the new state. Which name gets it?",
+        (_wrong(step=_never_moves),),
+    ),
+    Misconception(
+        "answer as the state",
+        "The cell got the attention's answer as its state, too.",
+        "The cell takes an input and a state. Which of them does the answer belong to?",
+        (_wrong(step=_answer_as_state),),
+    ),
+    Misconception(
+        "starts from zero",
+        "The first state is zero: the context was not used.",
+        "Which vector should the first question come from?",
+        (_wrong(begin=lambda self, context: torch.zeros_like(context)),),
+    ),
+    Misconception(
+        "answer before word",
+        "Answer and word went into the cell in the other order than the docstring's.",
+        "Compare the order with the docstring.",
+        (
+            _wrong(
+                turn=lambda self, word, answer, state: self.cell(
+                    torch.cat([answer, word], -1), state
+                )
+            ),
+        ),
+    ),
+    Misconception(
+        "answer unused",
+        "The context went into the cell at every word, whatever the attention said.",
+        "Where should the output of the attention go?",
+        (_wrong(step=_always_context),),
+    ),
+    Misconception(
+        "answer scored",
+        "The last layer scored the attention's answer, not the state.",
+        "What knows both the words so far and the answer?",
+        (_wrong(step=_scores_the_answer),),
+    ),
+    Misconception(
+        "scored too early",
+        "The last layer got the state before the word was read.",
+        "Place t has read word t. Which state should be scored there?",
+        (_wrong(step=_scores_before),),
+    ),
+    Misconception(
+        "its own words read",
+        "The decoder read the words it had chosen itself, not the true ones.",
+        "Teacher forcing: which words enter the cell while it learns?",
+        (_wrong(forward=_own_words),),
+    ),
+    Misconception(
+        "probabilities, not logits",
+        "A softmax was taken at the end; the loss takes its own.",
+        "What does `F.cross_entropy` expect?",
+        (_wrong(forward=_softmax), _wrong(forward=_log_softmax)),
+    ),
+    Misconception(
+        "weights of the last word only",
+        "One row of weights came back; a row per word is asked for.",
+        "Keep the weights of every turn of the loop.",
+        (_wrong(forward=_last_weights),),
+    ),
+    Misconception(
+        "logits of the last word only",
+        "Scores for one place came back; every place predicts its next word.",
+        "Keep the state of every turn of the loop.",
+        (_wrong(forward=_last_logits),),
+    ),
+    Misconception(
+        "time before batch",
+        "The results were stacked along the first axis: time stands where the batch "
+        "should be.",
+        "Which axis does `torch.stack` make by default?",
+        (_wrong(forward=_time_first),),
+    ),
+    Misconception(
+        "only the logits",
+        "One result came back where two are asked for.",
+        "Read the `Returns` of the docstring.",
+        (_wrong(forward=_only_logits),),
+    ),
+    Misconception(
+        "not a GRU cell",
+        "Another recurrence stands where the docstring has `nn.GRUCell`.",
+        "Compare the name of your cell with the docstring's: input and one state in, "
+        "new state out.",
+        (
+            _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes)),
+            _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes, 2)),
+            _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes, bidirectional=True)),
+            _wrong(
+                recurrence=lambda self, *sizes: nn.GRU(*sizes, 2, bidirectional=True)
+            ),
+            _wrong(recurrence=lambda self, *sizes: nn.LSTMCell(*sizes)),
+            _wrong(recurrence=lambda self, *sizes: nn.RNNCell(*sizes)),
+        ),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        "8.3b",
+        "A decoder that looks back",
+        "class",
+        difficulty=4,
+        minutes=18,
+        points=4,
+        core=True,
+        answers=(
+            Answer(
+                "AttentionDecoder",
+                AttentionDecoder,
+                {
+                    "logits": "batch, target length, vocabulary",
+                    "weights": "batch, target length, source length",
+                },
+                parts=("embedding", "attention", "cell", "final_layer"),
+            ),
+        ),
+        cases=_cases,
+        proves="the state before a word asks, mask, true words, a row of weights per "
+        "word, gradient",
+        misconceptions=MISTAKES,
+    ),
+)

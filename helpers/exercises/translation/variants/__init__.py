@@ -1,0 +1,1 @@
+"""Lesson 08, otherwise: packed sequences, einsum, loops, other last states."""

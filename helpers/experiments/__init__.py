@@ -1,0 +1,1 @@
+"""What the lessons measure: one file for each experiment, named after what it does."""

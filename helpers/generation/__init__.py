@@ -1,0 +1,1 @@
+"""From the scores of a model to the text that it writes."""

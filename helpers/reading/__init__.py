@@ -1,0 +1,1 @@
+"""Models that read reviews: data, rules to beat, fine-tuning, small trials."""

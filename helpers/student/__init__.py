@@ -1,0 +1,1 @@
+"""A student's own work: their answers as parts, their scores, their installation."""

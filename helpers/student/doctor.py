@@ -1,0 +1,344 @@
+"""Is everything in place? `python -m helpers.student.doctor` tells.
+
+In a notebook cell: `from helpers.student.doctor import doctor`, then `doctor()`.
+
+It looks at the interpreter, the packages, the bundled checkpoints, the disk and the
+kernel, says for each what to do, and prints a block to copy into a bug report. As a
+program it ends with 1 where something has to be put right. Needs the standard library
+alone.
+"""
+
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+OK, NOTE, BAD = "✓", "!", "✗"
+LEAST, ENOUGH = 200_000_000, 1_000_000_000  # bytes of free disk
+PATIENCE = 120  # seconds for a kernel or an import
+INSTALL = "run `make setup`, or `pip install -r requirements.txt -e .`"
+# Run in a Python of its own: starts a kernel as JupyterLab does and asks it something.
+ASK_A_KERNEL = """
+import sys
+from jupyter_client.manager import start_new_kernel
+manager, client = start_new_kernel(kernel_name="python3", startup_timeout=90)
+told = []
+def hear(message):
+    if message["msg_type"] == "stream":
+        told.append(message["content"]["text"])
+try:
+    client.execute_interactive(
+        "import sys; print(sys.executable)", output_hook=hear, timeout=60
+    )
+finally:
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+print("kernel:", "".join(told).strip())
+"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found about one thing."""
+
+    name: str
+    state: str  # OK, NOTE or BAD
+    text: str
+
+    def __str__(self) -> str:
+        """As it is shown."""
+        return f"{self.state} {self.name:11} {self.text}"
+
+
+def doctor() -> None:
+    """Look at everything and print what was found, for a notebook cell."""
+    tell(examine())
+
+
+def examine() -> list[Finding]:
+    """Look at everything; nothing is changed, and no network is asked."""
+    findings: list[Finding] = []
+    for name, look in LOOKS.items():
+        try:
+            findings += look()
+        except Exception as error:  # the doctor must not be the one who is ill
+            said = f"{type(error).__name__}: {error}"
+            findings.append(Finding(name, BAD, f"could not be looked at ({said})."))
+    return findings
+
+
+def tell(findings: list[Finding]) -> None:
+    """Print the findings, what they come to, and a block for a bug report."""
+    print(*findings, sep="\n")
+    ill = sum(finding.state == BAD for finding in findings)
+    notes = sum(finding.state == NOTE for finding in findings)
+    if ill:
+        print(f"\n{ill} thing{'s'[: ill > 1]} to put right: see {BAD}.")
+    else:
+        print("\nAll is well." + f" See {NOTE} for what is unusual." * bool(notes))
+    print("\n----- for a bug report, copy from here -----")
+    print(*report(findings), sep="\n")
+    print("----- to here -----")
+
+
+def report(findings: list[Finding]) -> Iterator[str]:
+    """Facts that help to find a fault; home folders are shortened."""
+    yield f"course {_version('transformers-step-by-step') or '?'} {_commit()}".strip()
+    yield f"Python {platform.python_version()} ({platform.python_implementation()})"
+    yield f"{platform.platform()}, {os.cpu_count()} cores"
+    yield f"environment {_short(sys.prefix)}"
+    shown = {name: _version(name) or "missing" for name in sorted(ranges())}
+    yield ", ".join(f"{name} {version}" for name, version in shown.items())
+    wanted = ("COURSE_SOURCE", "HF_HUB_OFFLINE", "HF_HOME", "PYTHONPATH")
+    found = (f"{name}={os.environ[name]}" for name in wanted if name in os.environ)
+    yield _short(", ".join([*found, "torch threads: " + _threads()]))
+    yield from (_short(str(one)) for one in findings if one.state != OK)
+
+
+# --- the looks ------------------------------------------------------------------------
+
+
+def interpreter() -> Iterator[Finding]:
+    """Is this a Python that the course runs on?"""
+    version, fits = platform.python_version(), (3, 11) <= sys.version_info[:2] < (3, 14)
+    if not fits:
+        text = f"Python {version}: the course needs 3.11, 3.12 or 3.13. Install one."
+        yield Finding("interpreter", BAD, text)
+        return
+    yield Finding("interpreter", OK, f"Python {version} in {_short(sys.prefix)}")
+    course = Path(__file__).resolve().parents[2]
+    if sys.prefix == sys.base_prefix and (course / ".venv").exists():
+        text = (
+            f"This is not the course's own Python; that is {_short(course / '.venv')}."
+        )
+        yield Finding("interpreter", NOTE, text)
+
+
+def packages() -> Iterator[Finding]:
+    """Is everything there that the lessons import, in a version that fits?"""
+    pinned, ill, other = pins(), [], []
+    for name, (low, high) in sorted(ranges().items()):
+        version = _version(name)
+        if version is None:
+            ill.append(f"{name} is missing")
+        elif not low <= _numbers(version) < high:
+            least, most = ".".join(map(str, low)), ".".join(map(str, high))
+            ill.append(f"{name} is {version}, not {least} or later and below {most}")
+        elif name in pinned and _numbers(version) != _numbers(pinned[name]):
+            other.append(f"{name} {version} (tested: {pinned[name]})")
+    if ill:
+        yield Finding("packages", BAD, f"{'; '.join(ill)}: {INSTALL}.")
+    else:
+        yield Finding("packages", OK, f"all {len(ranges())} that the lessons need")
+    if other:
+        text = f"other versions than the tested ones: {', '.join(other)}."
+        yield Finding("packages", NOTE, text)
+    if _version("torch") and not _runs("import torch; torch.ones(2) @ torch.ones(2)"):
+        text = f"torch is installed but does not start: {INSTALL}."
+        yield Finding("packages", BAD, text)
+
+
+def checkpoints() -> Iterator[Finding]:
+    """Are both bundled checkpoints there, and whole?"""
+    missing = [name for name in ("torch", "numpy") if not _version(name)]
+    if missing:
+        text = f"not looked at: {' and '.join(missing)} missing."
+        yield Finding("checkpoint", BAD, text)
+        return
+    from helpers import pretrained
+
+    kept = os.environ.pop("COURSE_SOURCE", None)  # the bundled ones, in any case
+    try:
+        for role in ("encoder", "gpt2"):
+            try:
+                folder = Path(pretrained.path(role))
+            except pretrained.CheckpointError as error:
+                yield Finding("checkpoint", BAD, str(error))
+                continue
+            yield _whole(role, folder / "model.safetensors")
+    finally:
+        if kept is not None:
+            os.environ["COURSE_SOURCE"] = kept
+            text = f"COURSE_SOURCE={kept}: lessons use other checkpoints than these."
+            yield Finding("checkpoint", NOTE, text)
+
+
+def disk() -> Iterator[Finding]:
+    """Is there room, and may it be written to?"""
+    places = {ROOT: "the course", Path(tempfile.gettempdir()): "temporary files"}
+    for place, what in places.items():
+        free = shutil.disk_usage(place).free
+        room = f"{free / 1e9:.1f} GB free for {what} ({_short(place)})"
+        if free < LEAST:
+            yield Finding("disk", BAD, f"only {room}: delete something.")
+        elif not _writable(place):
+            text = f"{_short(place)} can't be written to: change its permissions."
+            yield Finding("disk", BAD, text)
+        else:
+            yield Finding("disk", OK if free >= ENOUGH else NOTE, room)
+
+
+def kernel() -> Iterator[Finding]:
+    """Does a notebook get an answer, and from this very Python?"""
+    missing = [name for name in ("ipykernel", "jupyterlab") if not _version(name)]
+    if missing:
+        text = f"{' and '.join(missing)} missing, no notebook can run: {INSTALL}."
+        yield Finding("kernel", BAD, text)
+        return
+    said, error = _python(ASK_A_KERNEL)
+    found = re.search(r"^kernel: (.+)$", said, re.MULTILINE)
+    if not found:
+        text = f"no kernel answered ({error or 'it printed nothing'}): {INSTALL}."
+        yield Finding("kernel", BAD, text)
+    elif Path(found[1]).parent != Path(sys.executable).parent:
+        text = (
+            f"notebooks run in another Python, {_short(found[1])}: start JupyterLab "
+            "with `make lab`."
+        )
+        yield Finding("kernel", NOTE, text)
+    else:
+        yield Finding("kernel", OK, "a notebook kernel answers")
+
+
+LOOKS: dict[str, Callable[[], Iterator[Finding]]] = {
+    "interpreter": interpreter,
+    "packages": packages,
+    "checkpoint": checkpoints,
+    "disk": disk,
+    "kernel": kernel,
+}
+
+
+# --- what they look with --------------------------------------------------------------
+
+
+def ranges() -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Package -> the lowest version that fits, and the first that is too high."""
+    file = ROOT / "pyproject.toml"
+    if file.exists():
+        lines = tomllib.loads(file.read_text("utf-8"))["project"]["dependencies"]
+    else:
+        lines = importlib.metadata.requires("transformers-step-by-step") or []
+        lines = [line for line in lines if "extra ==" not in line]
+    parts = (re.match(r"([\w.-]+)(.*)", line).groups() for line in lines)
+    return {name: _range(rest) for name, rest in parts}
+
+
+def _range(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    low, high = re.search(r">=([\d.]+)", text), re.search(r"<([\d.]+)", text)
+    return _numbers(low[1] if low else "0"), _numbers(high[1] if high else "9999")
+
+
+def pins() -> dict[str, str]:
+    """Package -> the version that the course is tested with."""
+    file = ROOT / "requirements.txt"
+    text = file.read_text("utf-8") if file.exists() else ""
+    return dict(re.findall(r"^([\w.-]+)==([\w.]+)", text, re.MULTILINE))
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Turn "2.13.0+cpu" into (2, 13); zeros at the end say nothing."""
+    numbers = list(map(int, re.match(r"\d+(?:\.\d+)*", version)[0].split(".")))
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _whole(role: str, file: Path) -> Finding:
+    """Whether a file of weights is as long as its own table of contents says."""
+    size = file.stat().st_size
+    with file.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        try:
+            table = json.loads(stream.read(length) if length < size else b"")
+            ends = [entry["data_offsets"][1] for entry in table.values()
+                    if "data_offsets" in entry]  # fmt: skip
+            whole = size == 8 + length + max(ends)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            whole = False
+    if not whole:
+        text = f"{_short(file)} is damaged: get the course's files again."
+        return Finding("checkpoint", BAD, text)
+    return Finding("checkpoint", OK, f"{role}, {size / 1e6:.0f} MB, whole")
+
+
+def _writable(place: Path) -> bool:
+    try:
+        with tempfile.TemporaryFile(dir=place) as file:
+            file.write(b"0" * 100_000)
+            file.flush()
+    except OSError:
+        return False
+    return True
+
+
+def _runs(code: str) -> bool:
+    return not _python(code)[1]
+
+
+def _python(code: str) -> tuple[str, str]:
+    """What a fresh Python prints, and the last line of what went wrong."""
+    kernels = str(Path(sys.prefix, "share", "jupyter"))
+    paths = [kernels, *filter(None, [os.environ.get("JUPYTER_PATH")])]
+    environment = os.environ | {"JUPYTER_PATH": os.pathsep.join(paths)}
+    try:
+        run = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+    except subprocess.TimeoutExpired:
+        return "", f"no answer within {PATIENCE} s"
+    lines = run.stderr.strip().splitlines()
+    failed = lines[-1] if lines else f"it ended with {run.returncode}"
+    return run.stdout, failed if run.returncode else ""
+
+
+def _threads() -> str:
+    torch = sys.modules.get("torch")
+    return str(torch.get_num_threads()) if torch else "not loaded"
+
+
+def _commit() -> str:
+    """The commit of the course, if it came by git."""
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%h of %cs"]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return f"({run.stdout.strip()})" if run.returncode == 0 else ""
+
+
+def _short(text: str | Path) -> str:
+    home = str(Path.home())
+    return str(text).replace(home, "~") if len(home) > 1 else str(text)
+
+
+def main() -> int:
+    """Print everything; 1 where something has to be put right."""
+    findings = examine()
+    tell(findings)
+    return int(any(finding.state == BAD for finding in findings))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Text as a model reads it: characters, pieces of words, vectors, hidden words."""

@@ -1,0 +1,71 @@
+"""Text as characters: a vocabulary, and batches whose rows go on."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+Batch = tuple[Tensor, Tensor]  # ids and the ids that follow them, (B, T) each
+
+
+@dataclass(frozen=True)
+class Characters:
+    """A vocabulary of characters; a character's place is its id."""
+
+    characters: str
+
+    @classmethod
+    def of(cls, text: str) -> "Characters":
+        """The characters of a text, in the order of their code points."""
+        return cls("".join(sorted(set(text))))
+
+    def __len__(self) -> int:
+        return len(self.characters)
+
+    def encode(self, text: str) -> Tensor:
+        """The ids of a text, (T,).
+
+        Raises:
+            ValueError: The text has a character that the vocabulary does not know.
+        """
+        unknown = sorted(set(text) - set(self.characters))
+        if unknown:
+            raise ValueError(f"The vocabulary has no {unknown}.")
+        return torch.tensor([self._ids[one] for one in text], dtype=torch.long)
+
+    def decode(self, ids: Tensor | list[int]) -> str:
+        """The text that ids stand for."""
+        return "".join(self.characters[int(one)] for one in ids)
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {one: place for place, one in enumerate(self.characters)}
+
+
+def batches(ids: Tensor, batch_size: int, length: int) -> list[Batch]:
+    """Cut a text into batches whose rows go on from batch to batch.
+
+    The text is laid out in B rows; batch after batch takes the next T columns. So the
+    state after a row's piece is the right one to begin its next piece with.
+
+    Args:
+        ids: (L,), the text
+        batch_size: B
+        length: T
+
+    Returns:
+        Pairs of input (B, T) and target (B, T), the next character of each. What fills
+        no whole batch at the end of the text is left out.
+
+    Raises:
+        ValueError: The text does not fill a single batch.
+    """
+    count = (len(ids) - 1) // (batch_size * length)
+    if count < 1:
+        need = batch_size * length + 1
+        raise ValueError(f"{len(ids)} characters do not fill a batch of {need}")
+    used = count * batch_size * length
+    inputs = ids[:used].view(batch_size, -1)  # (B, count * T)
+    targets = ids[1 : used + 1].view(batch_size, -1)
+    return list(zip(inputs.split(length, 1), targets.split(length, 1), strict=True))

@@ -1,0 +1,7 @@
+"""Training, small enough to read: one loop, learning rates, a progress bar."""
+
+from helpers.training.bar import progress
+from helpers.training.loop import History, train
+from helpers.training.schedules import half_cosine, noam_schedule
+
+__all__ = ["History", "half_cosine", "noam_schedule", "progress", "train"]

@@ -1,0 +1,192 @@
+"""What instructors read, written from the lessons and the checks: docs/.
+
+`make build` writes three things, `make check` says when they are old:
+
+- docs/instructors.md: a part per lesson, between two marks; the rest is by hand;
+- docs/misconceptions.md: every mistake that a check knows by name;
+- docs/written.md: written questions with their model answers and rubrics.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from helpers.checks.exercise import Exercise
+from tools.build.notebooks import Lesson, known_exercises
+from tools.build.stubs import LessonError, solved
+
+START, END = "<!-- lessons: written by `make build` -->", "<!-- /lessons -->"
+MADE = (
+    "<!-- Written by `make build` from lessons/ and helpers/exercises/: do not edit. -->"
+)
+LAB = 100  # minutes of a two-hour lab that are left for exercises
+
+
+def title(lesson: Lesson) -> str:
+    """The title in a lesson's first cell, with its number."""
+    return lesson.cells[0].source.splitlines()[0].lstrip("# ")
+
+
+def _needs(lesson: Lesson) -> str:
+    found = re.search(r"You need: (.+?)\. Time:", lesson.cells[0].source, re.DOTALL)
+    return " ".join(found[1].split()) if found else "nothing"
+
+
+def _goals(lesson: Lesson) -> str:
+    for cell in lesson.cells[1:4]:
+        if cell.cell_type == "markdown" and "you can" in cell.source.split("\n\n")[0]:
+            return cell.source.split("\n\n", 1)[1].strip()
+    return ""
+
+
+def _plan(lesson: Lesson) -> str:
+    notes = (
+        cell.source for cell in lesson.cells if cell.metadata.get("slide") == "notes"
+    )
+    return "\n\n".join(notes)
+
+
+def lab(exercises: list[Exercise], minutes: int = LAB) -> list[Exercise]:
+    """The exercises of a two-hour lab: the core path, then as many more as fit.
+
+    Args:
+        exercises: Those of a lesson, in their order.
+        minutes: How long students work alone.
+    """
+    chosen = [one for one in exercises if one.core]
+    for one in exercises:
+        if not one.core and sum(each.minutes for each in [*chosen, one]) <= minutes:
+            chosen.append(one)
+    return [one for one in exercises if one in chosen]
+
+
+def _listed(exercises: list[Exercise]) -> str:
+    names = (f"{one.id}{' ★' * one.core} ({one.minutes})" for one in exercises)
+    return ", ".join(names)
+
+
+def part(lesson: Lesson) -> str:
+    """What instructors want to know about one lesson."""
+    known = list(known_exercises(lesson).values())
+    chosen = lab(known)
+    rest = [one for one in known if one not in chosen]
+    written = [one for one in known if one.kind == "written"]
+    number = lesson.name[:2]
+    total = sum(one.minutes for one in chosen)
+    lines = [
+        f"### {title(lesson)}",
+        f"**Needs:** {_needs(lesson)}.",
+        _goals(lesson)
+        and f"**Goals.** Afterwards your students can\n\n{_goals(lesson)}",
+        _plan(lesson) and f"**A class.** {_plan(lesson)}",
+        f"**A lab,** minutes in brackets, {total} in all: {_listed(chosen)}."
+        + (f" For home: {_listed(rest)}." if rest else ""),
+        "**To read before:** [usual mistakes](misconceptions.md#lesson-"
+        + number
+        + ")"
+        + (f", [model answers and rubrics](written.md#lesson-{number})" * bool(written))
+        + f", [solution](../solutions/{lesson.name}.ipynb).",
+    ]
+    return "\n\n".join(filter(None, lines))
+
+
+def misconceptions(lessons: list[Lesson]) -> str:
+    """The page of known mistakes."""
+    pages = [
+        MADE,
+        "# What students get wrong",
+        "Every mistake below is one that a check recognises and calls by its name. A "
+        "test puts each of them to its check, over several random seeds. What students "
+        "are told are the two sentences, with the evidence from their own numbers; the "
+        "sentences never hold the corrected line, so you may read them out.",
+    ]
+    for lesson in lessons:
+        found = [one for one in known_exercises(lesson).values() if one.misconceptions]
+        if found:
+            number = lesson.name[:2]
+            pages += [f'<a id="lesson-{number}"></a>\n\n## {title(lesson)}']
+            pages += [mistakes(one) for one in found]
+    return "\n\n".join(pages) + "\n"
+
+
+def mistakes(exercise: Exercise) -> str:
+    """The known mistakes of one exercise."""
+    star = " ★" * exercise.core
+    lines = [
+        f"- *{one.name}*: {one.done} {one.where}" for one in exercise.misconceptions
+    ]
+    heading = f"### {exercise.id}{star} {exercise.title}"
+    return f"{heading}\n\n" + "\n".join(" ".join(line.split()) for line in lines)
+
+
+def written(lessons: list[Lesson]) -> str:
+    """The page of written questions, with model answers and rubrics."""
+    pages = [
+        MADE,
+        "# Written questions: model answers and rubrics",
+        "You grade these by hand. The questions stand in the notebooks, the answers in "
+        "the lessons and in `solutions/`.",
+    ]
+    for lesson in lessons:
+        known = known_exercises(lesson)
+        questions = {
+            cell.metadata["exercise"]: cell.source
+            for cell in lesson.cells
+            if cell.cell_type == "markdown" and cell.metadata.get("exercise")
+        }
+        answers = [cell for cell in lesson.cells if cell.metadata.get("answer")]
+        if answers:
+            pages.append(f'<a id="lesson-{lesson.name[:2]}"></a>\n\n## {title(lesson)}')
+        for cell in answers:
+            number = cell.metadata["answer"]
+            answer = solved(cell.source, f"answer {number}").strip()
+            asked = "\n".join(
+                f"> {line}".rstrip() for line in questions[number].split("\n")
+            )
+            pages += [f"### {number} {known[number].title}", asked, answer]
+    return "\n\n".join(pages) + "\n"
+
+
+def parts(text: str, lessons: list[Lesson]) -> str:
+    """The guide with its part per lesson made anew.
+
+    Raises:
+        LessonError: The two comments that frame the parts are gone.
+    """
+    if text.count(START) != 1 or text.count(END) != 1:
+        raise LessonError(f"docs/instructors.md needs the lines {START} and {END}.")
+    before, rest = text.split(START)
+    made = "\n\n".join(part(lesson) for lesson in lessons)
+    return f"{before}{START}\n\n{made}\n\n{END}{rest.split(END)[1]}"
+
+
+PAGES: dict[str, Callable[[str, list[Lesson]], str]] = {
+    "instructors.md": parts,
+    "misconceptions.md": lambda _, lessons: misconceptions(lessons),
+    "written.md": lambda _, lessons: written(lessons),
+}
+
+
+def _pages(root: Path, lessons: list[Lesson]):
+    """Yield (path, text as it is, text as it should be) where there is a guide."""
+    if (root / "docs" / "instructors.md").exists():
+        for name, make in PAGES.items():
+            path = root / "docs" / name
+            text = path.read_text("utf-8") if path.exists() else ""
+            yield path, text, make(text, lessons)
+
+
+def stale(root: Path, lessons: list[Lesson]) -> list[str]:
+    """What is old in docs/, a sentence each."""
+    return [
+        f"docs/{path.name} is not what the lessons and checks say. Run `make build`."
+        for path, text, new in _pages(root, lessons)
+        if text != new
+    ]
+
+
+def write(root: Path, lessons: list[Lesson]) -> None:
+    """Make the pages in docs/ anew."""
+    for path, text, new in _pages(root, lessons):
+        if text != new:
+            path.write_text(new, "utf-8")

@@ -1,0 +1,202 @@
+"""Grade a folder of submissions: `python -m tools.grading --submissions folder`.
+
+Every notebook is graded by nbgrader in a process of its own, with limits on memory and
+time, without network and without sight of other files where the system allows it. One
+that hangs, breaks or is no notebook costs only itself. The results, by default beside
+the submissions in `<folder>-graded`:
+
+    grades.csv          one row for each submission, with points, notes and reasons
+    misconceptions.csv  exercise, misconception, number of students
+    gradebook.db        nbgrader's, with autograded/ for reading and feedback
+
+docs/grading.md says what is trusted. Running it again grades what is new or changed.
+"""
+
+import argparse
+import math
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from importlib import import_module
+from pathlib import Path
+
+from tools.grading import sandbox, tables
+from tools.grading.course import CourseError, chosen, lay_out
+from tools.grading.find import Submission, find
+from tools.grading.gradebook import enter
+from tools.grading.runner import Grader
+from tools.grading.tables import Grade
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def grade_all(grader: Grader, submissions: list[Submission], jobs: int) -> list[Grade]:
+    """Grade submissions, some at a time, and say how each went.
+
+    Args:
+        grader: Grades one.
+        submissions: What was found.
+        jobs: How many at a time.
+    """
+    grades = [
+        Grade(one.student, one.lesson, reason=one.reason)
+        for one in submissions
+        if one.reason
+    ]
+    for one in grades:
+        print(f"  {one}", flush=True)
+    todo = [one for one in submissions if not one.reason]
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(grader.grade, one) for one in todo]
+        try:
+            for number, done in enumerate(as_completed(running), 1):
+                grades.append(done.result())
+                print(f"  {number}/{len(todo)} {grades[-1]}", flush=True)
+        except KeyboardInterrupt:
+            grader.stop()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return sorted(grades, key=lambda one: (one.student, one.lesson))
+
+
+def known_mistakes(lessons: Iterable[str]) -> dict[str, set[str]]:
+    """Exercise -> the names that a check can give to a wrong answer."""
+    from helpers.checks.engine import IN_PLACE, LESSONS
+
+    modules = [LESSONS[int(lesson.split("_")[0])] for lesson in lessons]
+    return {
+        exercise.id: {IN_PLACE.name, *(one.name for one in exercise.misconceptions)}
+        for module in modules
+        for exercise in import_module(f"helpers.exercises.{module}").EXERCISES
+    }
+
+
+def write_tables(
+    out: Path, grades: list[Grade], known: dict[str, set[str]]
+) -> list[str]:
+    """Write both tables; returns what there is to say about it."""
+    texts = {
+        "grades.csv": tables.grades_table(grades),
+        "misconceptions.csv": tables.misconceptions_table(grades, known),
+    }
+    said = []
+    for name, text in texts.items():
+        moved = tables.keep(out / name, text)
+        earlier = f" (the earlier one is now {moved.name})" if moved else ""
+        said.append(f"{out / name}{earlier}")
+    return said
+
+
+def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
+    """Grade a folder; returns the exit status."""
+    options = _options(arguments)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
+    try:
+        return _main(options, root)
+    except CourseError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except OSError as error:
+        where = f" at {error.filename}" if error.filename else ""
+        print(
+            f"Grading broke off{where}: {error.strerror or error}. What was graded is "
+            "kept: put this right and run it again.",
+            file=sys.stderr,
+        )
+        return 1
+    except KeyboardInterrupt:
+        print(
+            "Stopped. What was graded is kept: run it again to go on.", file=sys.stderr
+        )
+        return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _main(options: argparse.Namespace, root: Path) -> int:
+    if not hasattr(os, "fork"):
+        raise CourseError("Grading needs Linux or macOS; on Windows, use WSL.")
+    source = options.submissions
+    if not source or not Path(source).is_dir():
+        what = f"{source} is no folder" if source else "No folder was named"
+        raise CourseError(f"{what}: say `make grade SUBMISSIONS=folder`.")
+    source = Path(source)
+    notebooks = chosen(root, options.lesson)
+    names = [notebook.stem for notebook in notebooks]
+    others = [book.stem for book in chosen(root, []) if book not in notebooks]
+    submissions = find(source, names, bool(options.lesson), others)
+    if not any(one.path for one in submissions):
+        wanted = f" of lesson {', '.join(options.lesson)}" if options.lesson else ""
+        raise CourseError(f"There is no notebook{wanted} in {source}.")
+    out = options.out or source.resolve().with_name(f"{source.resolve().name}-graded")
+    if out.resolve().is_relative_to(source.resolve()):
+        raise CourseError(
+            f"{out} lies among the submissions, where the next run would take it for "
+            "one: name another folder."
+        )
+    meant = [book for book in notebooks if book.stem in {s.lesson for s in submissions}]
+    known = known_mistakes(book.stem for book in meant)
+    with tempfile.TemporaryDirectory(prefix="grading-") as folder:
+        lay_out(out, meant)
+        lay_out(Path(folder) / "course", meant)  # no grades in it for a kernel to see
+        barrier = sandbox.probe(_empty(folder))
+        print(_conditions(options, barrier), flush=True)
+        grader = Grader(Path(folder), out, root, barrier is None, options)
+        grades = grade_all(grader, submissions, options.jobs)
+        enter(out, grades)
+    failed = sum(bool(one.reason) for one in grades)
+    print(f"Graded {len(grades) - failed} of {len(grades)}.")
+    print("Written:", *write_tables(out, grades, known), sep="\n  ")
+    return 0
+
+
+def _empty(folder: str) -> Path:
+    place = Path(folder) / "probe"
+    place.mkdir()
+    return place
+
+
+def _conditions(options: argparse.Namespace, barrier: str | None) -> str:
+    limits = f"{options.memory:g} GB of memory and {options.seconds:g} s"
+    if barrier is None:
+        return (
+            "Each notebook runs shut in (Linux namespaces): no network, no files but "
+            f"the course's, {limits}."
+        )
+    return (
+        f"Each notebook has at most {limits}. This system does not shut processes in "
+        f"({barrier}): it can reach the network and your files, so grade in a "
+        "container or a virtual machine if you do not know who wrote it."
+    )
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.grading", description=__doc__.split("\n")[0]
+    )
+    add = parser.add_argument
+    add("--submissions", default="", help="folder of notebooks")
+    add("--lesson", action="append", default=[], help="number; default: what is found")
+    add("--out", type=Path, help="folder of the results; default: beside the first")
+    add("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    add("--memory", type=float, default=4.0, help="GB beyond what PyTorch takes")
+    add("--seconds", type=float, default=900.0, help="for one submission")
+    add("--cell-seconds", type=float, default=300.0, help="for one cell")
+    add("--again", action="store_true", help="also what was graded before")
+    options = parser.parse_args(arguments)
+    limits = options.seconds, options.cell_seconds, options.memory
+    if not all(map(math.isfinite, limits)):
+        parser.error("--memory, --seconds and --cell-seconds are numbers.")
+    if options.jobs < 1 or min(options.seconds, options.cell_seconds) < 1:
+        parser.error("--jobs, --seconds and --cell-seconds are at least 1.")
+    if options.memory < 1:
+        parser.error("--memory: torch alone needs about 1 GB.")
+    return options
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="backslashreplace")  # the folder's name may be broken
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""That checks are right: kill matrix, hunt for survivors, transcripts."""
