@@ -22,8 +22,8 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Misconception,
     Property,
+    mistake,
     value_cases,
 )
 from helpers.checks.observe import agree, difference, distance, run_case, time_limit
@@ -63,10 +63,10 @@ DOUBLED = Exercise(
     proves="two sizes",
     properties=(Property("Is all of it positive", positive),),
     misconceptions=(
-        Misconception("squared", "It was squared.", "Where?", (lambda x: x**2,)),
-        Misconception("raised", "It raised.", "Where?", (lambda x: x @ x.T @ x,)),
-        Misconception("one", "One twin.", "Where?", (lambda x: x + 1,)),
-        Misconception("two", "The other twin.", "Where?", (lambda x: 1 + x,)),
+        mistake("squared", "It was squared.", "Where?", lambda x: x**2),
+        mistake("raised", "It raised.", "Where?", lambda x: x @ x.T @ x),
+        mistake("one", "One twin.", "Where?", lambda x: x + 1),
+        mistake("two", "The other twin.", "Where?", lambda x: 1 + x),
     ),
 )
 PAIR = Exercise(
@@ -85,8 +85,8 @@ PAIR = Exercise(
     ],
     proves="both ways",
     misconceptions=(
-        Misconception("base 2", "2 was the base.", "?", (torch.exp2,)),
-        Misconception("base 10", "10 was the base.", "?", (torch.log10,), of=1),
+        mistake("base 2", "2 was the base.", "?", torch.exp2),
+        mistake("base 10", "10 was the base.", "?", torch.log10, of=1),
     ),
 )
 HALF = Exercise(
@@ -139,9 +139,9 @@ VALUE = Exercise(
     cases=lambda seed: value_cases(2, within=0.01),
     proves="you can count",
     misconceptions=(
-        Misconception("double", "That is twice as much.", "?", (5.0,)),
-        Misconception("not a number", "NaN.", "?", (float("nan"),)),
-        Misconception("the other", "The other one.", "?", ((0, 2),), of=1),
+        mistake("double", "That is twice as much.", "?", 5.0),
+        mistake("not a number", "NaN.", "?", float("nan")),
+        mistake("the other", "The other one.", "?", (0, 2), of=1),
     ),
 )
 PROBE = Exercise(

@@ -1,7 +1,8 @@
 """What an exercise is: its answers, its cases, and the mistakes known by name."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from string import ascii_lowercase
 from typing import Any
 
 KINDS = ("function", "class", "value", "probe", "written", "open")
@@ -54,7 +55,11 @@ class Property:
 
 @dataclass(frozen=True)
 class Misconception:
-    """A wrong answer known by name: what was done, and where to look."""
+    """A wrong answer known by name: what was done, and where to look.
+
+    Written with `mistake`. As a decorator it takes the function or class below it as
+    its first spelling.
+    """
 
     name: str
     done: str  # one sentence: "The scores were divided by d_head itself."
@@ -62,18 +67,30 @@ class Misconception:
     spellings: tuple  # wrong implementations that are the same mistake
     of: int = 0  # the answer that it stands in for
 
+    def __call__(self, spelling: Any) -> "Misconception":
+        """Itself, with one more spelling in front."""
+        return replace(self, spellings=(spelling, *self.spellings))
 
-def mistake(name: str, done: str, where: str, *also: Any, of: int = 0) -> Callable:
-    """Turn the function or class below it into a `Misconception`.
+
+def mistake(
+    name: str, done: str, where: str, *spellings: Any, of: int = 0
+) -> Misconception:
+    """A wrong answer known by name.
+
+        HALF = mistake("half", "It was halved.", "How much is asked for?", wrong_answer)
+
+        @mistake("half", "It was halved.", "How much is asked for?")
+        def _half(x: Tensor) -> Tensor: ...
 
     Args:
         name: A few words, unique within the exercise.
         done: One sentence that says what the student did.
         where: One sentence that says where to look, never the corrected line.
-        *also: Other spellings of the same mistake.
-        of: Which of the exercise's answers it stands in for.
+        *spellings: Wrong answers that make this mistake; `kit.exchanging` writes those
+            that are the reference with one step exchanged.
+        of: Which of the exercise's answers they stand in for.
     """
-    return lambda answer: Misconception(name, done, where, (answer, *also), of)
+    return Misconception(name, done, where, spellings, of)
 
 
 @dataclass(frozen=True)
@@ -103,11 +120,21 @@ class Exercise:
             raise ValueError(f"exercise {self.id}: a {self.kind} needs other answers")
         if not all(isinstance(one, Misconception) for one in self.misconceptions):
             raise ValueError(f"exercise {self.id}: a misconception made by @mistake?")
+        for one in self.misconceptions:
+            if not one.spellings:
+                raise ValueError(f"exercise {self.id}: {one.name!r} has no spelling")
 
     @property
     def lesson(self) -> int:
         """The number of the lesson that holds it."""
         return int(self.id.split(".")[0])
+
+    @property
+    def place(self) -> tuple[int, int, str]:
+        """Where it stands in the course: 1.4 before 1.4b, 9.9 before 9.10."""
+        lesson, number = self.id.split(".")
+        digits = number.rstrip(ascii_lowercase)
+        return int(lesson), int(digits), number[len(digits) :]
 
     @property
     def names(self) -> tuple[str, ...]:

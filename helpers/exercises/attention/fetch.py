@@ -12,9 +12,7 @@ from helpers.checks.exercise import (
     Look,
     mistake,
 )
-from helpers.exercises.attention.shared import (
-    normal,
-)
+from helpers.exercises.kit import normal
 
 
 def query_for(keys: Tensor, wanted: int) -> Tensor:

@@ -10,7 +10,7 @@ from helpers.checks.exercise import (
     Answer,
     Case,
     Exercise,
-    Misconception,
+    mistake,
     value_cases,
 )
 from helpers.exercises.attention.scaled import (
@@ -18,9 +18,7 @@ from helpers.exercises.attention.scaled import (
     late,
     scaled_dot_product_attention,
 )
-from helpers.exercises.attention.shared import (
-    normal,
-)
+from helpers.exercises.kit import normal
 
 
 def looks_healthy(attend: Callable) -> bool:
@@ -104,64 +102,60 @@ def _probe(
 
 
 PROBE_MISTAKES = (
-    Misconception(
+    mistake(
         "only shapes",
         "The test says healthy to all of them: each returns the right shapes.",
         "What do the numbers of a row of weights have to fulfil?",
-        (lambda attend: True, partial(_probe, rows=None, constant=None)),
+        lambda attend: True,
+        partial(_probe, rows=None, constant=None),
     ),
-    Misconception(
+    mistake(
         "only rows",
         "Wrong rows of weights are found, a wrong output is not.",
         "If every value is the same vector, what must come out?",
-        (partial(_probe, constant=None),),
+        partial(_probe, constant=None),
     ),
-    Misconception(
+    mistake(
         "only the constant",
         "A wrong output is found, wrong weights that came with it are not.",
         "What does each row of the weights sum to?",
-        (partial(_probe, rows=None),),
+        partial(_probe, rows=None),
     ),
-    Misconception(
+    mistake(
         "columns instead of rows",
         "The test adds up the weights that one key gets from all queries.",
         "Who shares out 1: a query or a key?",
-        (
-            partial(
-                _probe, rows=lambda weights: (weights.sum(-2) - 1).abs().max() < 1e-4
-            ),
-        ),
+        partial(_probe, rows=lambda weights: (weights.sum(-2) - 1).abs().max() < 1e-4),
     ),
-    Misconception(
+    mistake(
         "the total of all weights",
         "All weights are added up at once: too much in one row makes up for too "
         "little in another.",
         "Which of the weights share one sum of 1?",
-        (
-            partial(
-                _probe,
-                rows=lambda weights: (weights.sum() - len(weights)).abs() < 1e-3,
-            ),
+        partial(
+            _probe,
+            rows=lambda weights: (weights.sum() - len(weights)).abs() < 1e-3,
         ),
     ),
-    Misconception(
+    mistake(
         "a constant of 0",
         "With values of 0 any weights give 0: that test can't fail.",
         "Which constant would notice weights that sum to one half?",
-        (partial(_probe, constant=0.0),),
+        partial(_probe, constant=0.0),
     ),
-    Misconception(
+    mistake(
         "sick in any case",
         "The test says sick to all of them, the right ones included.",
         "Which of your conditions fails on right results? Print both sides of it: sums "
         "of rounded numbers, for example, are seldom exactly 1.",
-        (partial(_probe, exact=True), lambda attend: False),
+        partial(_probe, exact=True),
+        lambda attend: False,
     ),
-    Misconception(
+    mistake(
         "verdict turned around",
         "The test says healthy to the wrong ones and sick to the right ones.",
         "True means healthy.",
-        (lambda attend: not looks_healthy(attend),),
+        lambda attend: not looks_healthy(attend),
     ),
 )
 
@@ -191,17 +185,18 @@ EXERCISES = (
         cases=lambda seed: value_cases(within=0.01),
         proves="the width of a query belongs under the root, not the number of queries",
         misconceptions=(
-            Misconception(
+            mistake(
                 "no root",
                 "5 is what stands under the root.",
                 "The code divides by a square root.",
-                (5.0, 5),
+                5.0,
+                5,
             ),
-            Misconception(
+            mistake(
                 "upside down",
                 "That is how large the scores are, as a share of what they should be.",
                 "The question asks for the factor by which they are too small.",
-                (5**-0.5,),
+                5**-0.5,
             ),
         ),
     ),
@@ -216,17 +211,17 @@ EXERCISES = (
         cases=lambda seed: value_cases(),
         proves="the printed weights are the softmax of a softmax",
         misconceptions=(
-            Misconception(
+            mistake(
                 "once",
                 "One softmax gives 0.1821 in the first place; 0.1964 was printed.",
                 "Compute one softmax of the scores; compare it with the printed row.",
-                (1,),
+                1,
             ),
-            Misconception(
+            mistake(
                 "three times",
                 "Three softmaxes give 0.1993 in the first place; 0.1964 was printed.",
                 "Each softmax moves the row nearer to 0.2: stop when it matches.",
-                (3,),
+                3,
             ),
         ),
     ),

@@ -10,15 +10,15 @@ from helpers.checks.exercise import (
     Answer,
     Case,
     Exercise,
-    Misconception,
     Property,
+    mistake,
 )
 from helpers.exercises.attention.shared import (
     ROWS,
     mask_asked_for_its_truth,
-    normal,
     weights_not_asked_for,
 )
+from helpers.exercises.kit import normal
 from helpers.models.attention import attention
 
 
@@ -168,166 +168,152 @@ def _square(mask: Tensor) -> Tensor:
 
 
 MODULE_MISTAKES = (
-    Misconception(
+    mistake(
         "mask laid on the queries",
         "The mask blocks whole rows, the queries at padding, not the padded keys.",
         "The mask says which tokens may be looked at: which axis of the scores?",
-        (
-            _module(shape=lambda mask: mask[:, :, None]),
-            _module(
-                shape=lambda mask: mask[:, :, None],
-                use=lambda scores, mask: scores.masked_fill(~mask, float("-inf")),
-            ),
-            _masking(lambda mask: mask[:, :, None]),
+        _module(shape=lambda mask: mask[:, :, None]),
+        _module(
+            shape=lambda mask: mask[:, :, None],
+            use=lambda scores, mask: scores.masked_fill(~mask, float("-inf")),
         ),
+        _masking(lambda mask: mask[:, :, None]),
     ),
-    Misconception(
+    mistake(
         "mask without a query axis",
         "The (batch, length) mask met the (batch, query, key) scores as it is: its "
         "batch axis was taken for the query axis.",
         "Put the shapes under each other, right-aligned. Where is an axis missing?",
-        (
-            _module(shape=lambda mask: mask),
-            _module(
-                shape=lambda mask: mask,
-                use=lambda scores, mask: scores.masked_fill(mask == 0, float("-inf")),
-            ),
-            _masking(lambda mask: mask),
+        _module(shape=lambda mask: mask),
+        _module(
+            shape=lambda mask: mask,
+            use=lambda scores, mask: scores.masked_fill(mask == 0, float("-inf")),
         ),
+        _masking(lambda mask: mask),
     ),
-    Misconception(
+    mistake(
         "padded queries blocked as well",
         "The mask blocks the rows of the padded queries, too: such a row has nothing "
         "left to share its 1 among.",
         "The mask says which tokens may be looked at: which one axis of the scores?",
-        (
-            _masking(_square),
-            _module(shape=_square),
-            _module(
-                shape=_square,
-                use=lambda scores, mask: scores.masked_fill(~mask, float("-inf")),
-            ),
+        _masking(_square),
+        _module(shape=_square),
+        _module(
+            shape=_square,
+            use=lambda scores, mask: scores.masked_fill(~mask, float("-inf")),
         ),
     ),
     weights_not_asked_for(_Unpacked),
-    Misconception(
+    mistake(
         "an axis for heads",
         "The mask has four axes, as for several heads, and gave one more to "
         "everything.",
         "How many axes do the scores of a single head have?",
-        (_masking(lambda mask: mask[:, None, None, :]),),
+        _masking(lambda mask: mask[:, None, None, :]),
     ),
-    Misconception(
+    mistake(
         "padding set to 0 in x",
         "The vectors at padding became 0, but their keys may still be attended to: "
         "a score of 0 is a score.",
         "Where in the formula does a mask take part?",
-        (_ZeroedInput,),
+        _ZeroedInput,
     ),
-    Misconception(
+    mistake(
         "no mask not expected",
         "The mask was used without asking whether there is one.",
         "What is `mask` when the module is called with x alone?",
-        (
-            _always(lambda mask: mask[:, None, :]),
-            _always(lambda mask: mask.unsqueeze(1)),
-        ),
+        _always(lambda mask: mask[:, None, :]),
+        _always(lambda mask: mask.unsqueeze(1)),
     ),
     mask_asked_for_its_truth(_Truth),
-    Misconception(
+    mistake(
         "sizes of the layers swapped",
         "The layers turn vectors of d_head numbers into d_model; x comes with d_model.",
         "In which order does `nn.Linear` take its two sizes?",
-        (_Swapped,),
+        _Swapped,
     ),
-    Misconception(
+    mistake(
         "mask ignored",
         "The mask changed nothing: padded keys get weight.",
         "Does what you do with `mask` reach the softmax?",
-        (_module(use=lambda scores, mask: scores),),
+        _module(use=lambda scores, mask: scores),
     ),
-    Misconception(
+    mistake(
         "mask inverted",
         "The real tokens were blocked and the padding left open.",
         "True means a real token. Which entries must be filled?",
-        (
-            _module(use=lambda scores, mask: scores.masked_fill(mask, float("-inf"))),
-            _module(use=lambda scores, mask: scores.masked_fill(mask, -1e9)),
-            _masking(lambda mask: ~mask[:, None, :]),
-        ),
+        _module(use=lambda scores, mask: scores.masked_fill(mask, float("-inf"))),
+        _module(use=lambda scores, mask: scores.masked_fill(mask, -1e9)),
+        _masking(lambda mask: ~mask[:, None, :]),
     ),
-    Misconception(
+    mistake(
         "blocked scores set to 0",
         "Scores of padded keys became 0, or nearly 0, and exp(0) is 1.",
         "Which score becomes 0 under the exponential?",
-        (_module(use=lambda scores, mask: scores * mask),),
+        _module(use=lambda scores, mask: scores * mask),
     ),
-    Misconception(
+    mistake(
         "one projection for all three",
         "Query, key and value all come from the same projection.",
         "How many matrices does the formula learn, and where is each used?",
-        (
-            _projecting(lambda self, x: (self.W_q(x),) * 3),
-            _projecting(lambda self, x: (self.W_k(x),) * 3),
-            _projecting(lambda self, x: (self.W_v(x),) * 3),
-        ),
+        _projecting(lambda self, x: (self.W_q(x),) * 3),
+        _projecting(lambda self, x: (self.W_k(x),) * 3),
+        _projecting(lambda self, x: (self.W_v(x),) * 3),
     ),
-    Misconception(
+    mistake(
         "query used as key",
         "Query and key come from the same projection: every score is symmetric.",
         "Check which layer computes the key.",
-        (
-            _projecting(lambda self, x: (self.W_q(x), self.W_q(x), self.W_v(x))),
-            _projecting(lambda self, x: (self.W_k(x), self.W_k(x), self.W_v(x))),
-        ),
+        _projecting(lambda self, x: (self.W_q(x), self.W_q(x), self.W_v(x))),
+        _projecting(lambda self, x: (self.W_k(x), self.W_k(x), self.W_v(x))),
     ),
-    Misconception(
+    mistake(
         "key used as value",
         "What is mixed comes from the key's projection.",
         "Check which layer computes the value.",
-        (_projecting(lambda self, x: (self.W_q(x), self.W_k(x), self.W_k(x))),),
+        _projecting(lambda self, x: (self.W_q(x), self.W_k(x), self.W_k(x))),
     ),
-    Misconception(
+    mistake(
         "key and value swapped",
         "The key comes from W_v and the value from W_k.",
         "Check the order in which the three are handed on.",
-        (_projecting(lambda self, x: (self.W_q(x), self.W_v(x), self.W_k(x))),),
+        _projecting(lambda self, x: (self.W_q(x), self.W_v(x), self.W_k(x))),
     ),
-    Misconception(
+    mistake(
         "query and key swapped",
         "The query comes from W_k and the key from W_q, so the scores are transposed.",
         "Check the name on each side of the first two projections.",
-        (_projecting(lambda self, x: (self.W_k(x), self.W_q(x), self.W_v(x))),),
+        _projecting(lambda self, x: (self.W_k(x), self.W_q(x), self.W_v(x))),
     ),
-    Misconception(
+    mistake(
         "value not projected",
         "The weights mix x itself instead of the projected values.",
         "What width should the output have?",
-        (_projecting(lambda self, x: (self.W_q(x), self.W_k(x), x)),),
+        _projecting(lambda self, x: (self.W_q(x), self.W_k(x), x)),
     ),
-    Misconception(
+    mistake(
         "scaled by d_model",
         "The scale uses the width of x; the dot product sums over d_head numbers.",
         "How long are the vectors whose dot product is a score?",
-        (_module(scale=lambda query, x: x.shape[-1] ** -0.5),),
+        _module(scale=lambda query, x: x.shape[-1] ** -0.5),
     ),
-    Misconception(
+    mistake(
         "no scaling",
         "The scores went into the softmax without being divided.",
         "Compare with the function that you wrote in 2.2.",
-        (_module(scale=lambda query, x: 1.0),),
+        _module(scale=lambda query, x: 1.0),
     ),
-    Misconception(
+    mistake(
         "tuple order",
         "The weights came first and the output second.",
         "Read the docstring's last line again.",
-        (_module(finish=lambda output, weights: (weights, output)),),
+        _module(finish=lambda output, weights: (weights, output)),
     ),
-    Misconception(
+    mistake(
         "only the output returned",
         "The weights are missing: only one tensor came back.",
         "Read the docstring's last line again: what comes back beside the output?",
-        (_module(finish=lambda output, weights: output),),
+        _module(finish=lambda output, weights: output),
     ),
 )
 

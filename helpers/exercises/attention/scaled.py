@@ -11,8 +11,8 @@ from helpers.checks.exercise import (
     Answer,
     Case,
     Exercise,
-    Misconception,
     Property,
+    mistake,
 )
 from helpers.exercises.attention.shared import (
     BATCH,
@@ -23,9 +23,9 @@ from helpers.exercises.attention.shared import (
     ROWS,
     WIDTH,
     mask_asked_for_its_truth,
-    normal,
     random_mask,
 )
+from helpers.exercises.kit import normal
 from helpers.models.attention import attention
 
 
@@ -165,177 +165,166 @@ def _attend_with(**step: Any) -> partial:
 
 
 ATTENTION_MISTAKES = (
-    Misconception(
+    mistake(
         "no scaling",
         "The scores went into the softmax without being divided.",
         "Look at the formula under the fraction line, before the softmax.",
-        (_attend_with(scale=lambda query, key: 1.0),),
+        _attend_with(scale=lambda query, key: 1.0),
     ),
-    Misconception(
+    mistake(
         "divided by d_head",
         "The scores were divided by d_head itself.",
         "Which function of d_head brings the variance back to 1?",
-        (_attend_with(scale=lambda query, key: 1 / query.shape[-1]),),
+        _attend_with(scale=lambda query, key: 1 / query.shape[-1]),
     ),
-    Misconception(
+    mistake(
         "multiplied",
         "The scores were multiplied by the root of d_head: they grew.",
         "Which way should the scale move the scores?",
-        (_attend_with(scale=lambda query, key: query.shape[-1] ** 0.5),),
+        _attend_with(scale=lambda query, key: query.shape[-1] ** 0.5),
     ),
-    Misconception(
+    mistake(
         "scaled by the number of keys",
         "The scale uses how many keys there are; it must not change when the text "
         "gets longer.",
         "Which axis does the dot product sum over? That size belongs under the root.",
-        (_attend_with(scale=lambda query, key: key.shape[-2] ** -0.5),),
+        _attend_with(scale=lambda query, key: key.shape[-2] ** -0.5),
     ),
-    Misconception(
+    mistake(
         "scaled by the first axis",
         "The scale uses the size of axis 0, which is the batch here.",
         "Count axes from the end: which one is the width of a query?",
-        (_attend_with(scale=lambda query, key: query.shape[0] ** -0.5),),
+        _attend_with(scale=lambda query, key: query.shape[0] ** -0.5),
     ),
-    Misconception(
+    mistake(
         "scaled by the number of queries",
         "The scale uses how many queries there are.",
         "Which axis does the dot product sum over? That size belongs under the root.",
-        (_attend_with(scale=lambda query, key: query.shape[-2] ** -0.5),),
+        _attend_with(scale=lambda query, key: query.shape[-2] ** -0.5),
     ),
-    Misconception(
+    mistake(
         "scaled after the softmax",
         "The division came after the softmax, so rows no longer sum to 1.",
         "In which order do softmax and scale stand in the formula?",
-        (late, _late_output),
+        late,
+        _late_output,
     ),
-    Misconception(
+    mistake(
         "softmax over the queries",
         "The softmax ran over the queries: columns sum to 1, rows do not.",
         "Each query shares out its attention. Which axis is that?",
-        (_attend_with(normalise=lambda scores: scores.softmax(-2)),),
+        _attend_with(normalise=lambda scores: scores.softmax(-2)),
     ),
-    Misconception(
+    mistake(
         "softmax over axis 1",
         "The softmax ran over axis 1, which is the keys only when there is no batch.",
         "Name the axis from the end, so that it stays the same with a batch in front.",
-        (_attend_with(normalise=lambda scores: scores.softmax(1)),),
+        _attend_with(normalise=lambda scores: scores.softmax(1)),
     ),
-    Misconception(
+    mistake(
         "softmax over axis 0",
         "The softmax ran over axis 0, which is the batch where there is one.",
         "Each query shares out its attention among the keys. Which axis is that?",
-        (_attend_with(normalise=lambda scores: scores.softmax(0)),),
+        _attend_with(normalise=lambda scores: scores.softmax(0)),
     ),
-    Misconception(
+    mistake(
         "softmax over axis 2",
         "The softmax ran over axis 2, which is the keys only with one axis in front, "
         "and does not exist without a batch.",
         "Name the axis from the end, so that it stays the same with any batch.",
-        (_attend_with(normalise=lambda scores: scores.softmax(2)),),
+        _attend_with(normalise=lambda scores: scores.softmax(2)),
     ),
-    Misconception(
+    mistake(
         "softmax over everything",
         "All weights of the tensor together sum to 1.",
         "Each query has its own sum of 1.",
-        (
-            _attend_with(
-                normalise=lambda scores: scores.flatten().softmax(0).view(scores.shape)
-            ),
+        _attend_with(
+            normalise=lambda scores: scores.flatten().softmax(0).view(scores.shape)
         ),
     ),
-    Misconception(
+    mistake(
         "softmax twice",
         "The softmax was applied to weights that already were a softmax.",
         "How many softmaxes does the formula have?",
-        (_attend_with(normalise=lambda scores: scores.softmax(-1).softmax(-1)),),
+        _attend_with(normalise=lambda scores: scores.softmax(-1).softmax(-1)),
     ),
-    Misconception(
+    mistake(
         "no softmax",
         "The scores themselves were used as weights.",
         "What makes each row of weights positive, with a sum of 1?",
-        (
-            _attend_with(normalise=lambda scores: scores),
-            _attend_with(
-                normalise=lambda scores: scores, block=lambda scores, mask: scores
-            ),
+        _attend_with(normalise=lambda scores: scores),
+        _attend_with(
+            normalise=lambda scores: scores, block=lambda scores, mask: scores
         ),
     ),
-    Misconception(
+    mistake(
         "mask inverted",
         "The keys that may be attended to were blocked, the others left open.",
         "True means: may attend. Which entries must be filled?",
-        (
-            _attend_with(
-                block=lambda scores, mask: scores.masked_fill(mask, float("-inf"))
-            ),
-            _attend_with(
-                block=lambda scores, mask: scores.masked_fill(
-                    mask, torch.finfo(scores.dtype).min
-                )
-            ),
-            _attend_with(block=lambda scores, mask: scores.masked_fill(mask, -1e9)),
+        _attend_with(
+            block=lambda scores, mask: scores.masked_fill(mask, float("-inf"))
         ),
+        _attend_with(
+            block=lambda scores, mask: scores.masked_fill(
+                mask, torch.finfo(scores.dtype).min
+            )
+        ),
+        _attend_with(block=lambda scores, mask: scores.masked_fill(mask, -1e9)),
     ),
-    Misconception(
+    mistake(
         "mask ignored",
         "The mask changed nothing: blocked keys get weight.",
         "Does what you do with `mask` reach the softmax?",
-        (_attend_with(block=lambda scores, mask: scores),),
+        _attend_with(block=lambda scores, mask: scores),
     ),
-    Misconception(
+    mistake(
         "mask after the softmax",
         "The weights were set to 0 after the softmax and not shared out again.",
         "Block before the softmax, then the softmax itself shares out what is left.",
-        (_attend_with(block=lambda scores, mask: scores, after=_zeroed),),
+        _attend_with(block=lambda scores, mask: scores, after=_zeroed),
     ),
-    Misconception(
+    mistake(
         "minus infinity after the softmax",
         "The softmax came first, and its weights were then filled with minus infinity "
         "or a huge negative number, which is none of the shares.",
         "Is it before or after the softmax that a huge negative number becomes 0?",
-        (
-            _attend_with(
-                block=lambda scores, mask: scores,
-                after=lambda weights, mask: _filled(weights, mask, float("-inf")),
-            ),
-            _attend_with(
-                block=lambda scores, mask: scores,
-                after=lambda weights, mask: _filled(weights, mask, -1e9),
-            ),
+        _attend_with(
+            block=lambda scores, mask: scores,
+            after=lambda weights, mask: _filled(weights, mask, float("-inf")),
+        ),
+        _attend_with(
+            block=lambda scores, mask: scores,
+            after=lambda weights, mask: _filled(weights, mask, -1e9),
         ),
     ),
-    Misconception(
+    mistake(
         "blocked scores made large",
         "Blocked scores became hugely positive, so the softmax sees nothing else.",
         "Which end of the number line does the exponential turn into 0?",
-        (
-            _attend_with(
-                block=lambda scores, mask: scores.masked_fill(~mask, float("inf"))
-            ),
-            _attend_with(block=lambda scores, mask: scores.masked_fill(~mask, 1e9)),
+        _attend_with(
+            block=lambda scores, mask: scores.masked_fill(~mask, float("inf"))
         ),
+        _attend_with(block=lambda scores, mask: scores.masked_fill(~mask, 1e9)),
     ),
-    Misconception(
+    mistake(
         "mask added",
         "The boolean mask was added to the scores as it is: True moves a score by 1, "
         "False by 0.",
         "How far must a score move before its exponential is 0?",
-        (
-            _attend_with(block=lambda scores, mask: scores + mask),
-            _attend_with(block=lambda scores, mask: scores + ~mask),
-        ),
+        _attend_with(block=lambda scores, mask: scores + mask),
+        _attend_with(block=lambda scores, mask: scores + ~mask),
     ),
-    Misconception(
+    mistake(
         "0 times infinity",
         "The mask was multiplied by infinity: where it is 0, the product is NaN.",
         "Look for a function that fills places instead of multiplying.",
-        (_attend_with(block=lambda scores, mask: scores + ~mask * float("-inf")),),
+        _attend_with(block=lambda scores, mask: scores + ~mask * float("-inf")),
     ),
-    Misconception(
+    mistake(
         "no mask not expected",
         "The mask was used without asking whether there is one.",
         "What is `mask` when the function is called with three tensors?",
-        tuple(
+        *tuple(
             partial(_always, block=block)
             for block in (
                 lambda scores, mask: scores.masked_fill(~mask, float("-inf")),
@@ -347,107 +336,95 @@ ATTENTION_MISTAKES = (
         ),
     ),
     mask_asked_for_its_truth(_asked_for_truth),
-    Misconception(
+    mistake(
         "blocked scores set to 0",
         "Blocked scores became 0, or nearly 0, and exp(0) is 1.",
         "Which score becomes 0 under the exponential?",
-        (
-            _attend_with(block=lambda scores, mask: scores.masked_fill(~mask, 0.0)),
-            _attend_with(block=lambda scores, mask: scores * mask),
-        ),
+        _attend_with(block=lambda scores, mask: scores.masked_fill(~mask, 0.0)),
+        _attend_with(block=lambda scores, mask: scores * mask),
     ),
-    Misconception(
+    mistake(
         "missing transpose",
         "Query and key were multiplied without turning the key's last two axes.",
         "(query, d_head) @ (key, d_head) does not fit: which axis is summed over?",
-        (_untransposed,),
+        _untransposed,
     ),
-    Misconception(
+    mistake(
         "key times query",
         "The product is the wrong way round: the rows of the scores belong to keys, "
         "not to queries.",
         "Put the shapes below each other: which of the two must come first?",
-        (_backwards,),
+        _backwards,
     ),
-    Misconception(
+    mistake(
         "transpose counted from the front",
         "The axes to swap were counted from the front, where a batch may stand.",
         "Count axes from the end: which two of the key's axes change places?",
-        tuple(partial(_turned, turn=turn) for turn in TURNS),
+        *tuple(partial(_turned, turn=turn) for turn in TURNS),
     ),
-    Misconception(
+    mistake(
         "key and value swapped",
         "The query was compared with the values, and the keys were mixed.",
         "Which of the two is compared, which is fetched?",
-        (lambda query, key, value, mask=None: attend_step(query, value, key, mask),),
+        lambda query, key, value, mask=None: attend_step(query, value, key, mask),
     ),
-    Misconception(
+    mistake(
         "keys mixed instead of values",
         "The weights are right, but they mix the keys.",
         "Look at the last multiplication: what does attention fetch?",
-        (
-            lambda query, key, value, mask=None: attend_step(
-                query, key, value, mask, finish=lambda w, _: (w @ key, w)
-            ),
+        lambda query, key, value, mask=None: attend_step(
+            query, key, value, mask, finish=lambda w, _: (w @ key, w)
         ),
     ),
-    Misconception(
+    mistake(
         "weights returned as output",
         "The weights came back as the output: the values were never mixed.",
         "Look at the last multiplication, and at what you return first.",
-        (_attend_with(finish=lambda weights, value: (weights, weights)),),
+        _attend_with(finish=lambda weights, value: (weights, weights)),
     ),
-    Misconception(
+    mistake(
         "tuple order",
         "The weights came first and the output second.",
         "Read the docstring's last line again.",
-        (_attend_with(finish=lambda weights, value: (weights, weights @ value)),),
+        _attend_with(finish=lambda weights, value: (weights, weights @ value)),
     ),
-    Misconception(
+    mistake(
         "scores returned as weights",
         "The output is right, but what came with it are scores before the softmax.",
         "Which name do you return, and where is it assigned?",
-        (
-            lambda query, key, value, mask=None: (
-                attend_step(query, key, value, mask)[0],
-                attend_step(query, key, value, mask, normalise=lambda scores: scores)[
-                    1
-                ],
-            ),
-            lambda query, key, value, mask=None: (
-                attend_step(query, key, value, mask)[0],
-                query @ key.mT / query.shape[-1] ** 0.5,
-            ),
-            lambda query, key, value, mask=None: (
-                attend_step(query, key, value, mask)[0],
-                query @ key.mT,
-            ),
+        lambda query, key, value, mask=None: (
+            attend_step(query, key, value, mask)[0],
+            attend_step(query, key, value, mask, normalise=lambda scores: scores)[1],
+        ),
+        lambda query, key, value, mask=None: (
+            attend_step(query, key, value, mask)[0],
+            query @ key.mT / query.shape[-1] ** 0.5,
+        ),
+        lambda query, key, value, mask=None: (
+            attend_step(query, key, value, mask)[0],
+            query @ key.mT,
         ),
     ),
-    Misconception(
+    mistake(
         "mean instead of weighted sum",
         "The output is the plain mean of the values, whatever the weights are.",
         "What do the weights do to the values in the formula?",
-        (
-            _attend_with(
-                finish=lambda weights, value: (
-                    value.mean(-2, keepdim=True).expand(*weights.shape[:-1], -1),
-                    weights,
-                )
-            ),
+        _attend_with(
+            finish=lambda weights, value: (
+                value.mean(-2, keepdim=True).expand(*weights.shape[:-1], -1),
+                weights,
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "divided by the number of keys",
         "The weighted sum was divided once more by the number of keys.",
         "The weights sum to 1 already: is a mean still needed?",
-        (
-            _attend_with(
-                finish=lambda weights, value: (
-                    weights @ value / value.shape[-2],
-                    weights,
-                )
-            ),
+        _attend_with(
+            finish=lambda weights, value: (
+                weights @ value / value.shape[-2],
+                weights,
+            )
         ),
     ),
 )

@@ -6,16 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Case, Misconception, Property
+from helpers.checks.exercise import Case, Misconception, Property, mistake
 
 # d_head is a square, for `torch.sqrt(torch.tensor(d_head))` is right, and float32. It
 # is not 4, where the root and the half are one.
 BATCH, HEADS, QUERIES, KEYS, D_HEAD, WIDTH = 2, 3, 5, 7, 9, 6
-
-
-def normal(draw: torch.Generator, *size: int, dtype: Any = torch.float64) -> Tensor:
-    """Standard normal numbers, drawn in float64 whatever the dtype."""
-    return torch.randn(size, generator=draw, dtype=torch.float64).to(dtype)
 
 
 def random_mask(draw: torch.Generator, *size: int) -> Tensor:
@@ -36,20 +31,20 @@ ROWS = Property("Does every row of the weights sum to 1", _rows)
 
 def weights_not_asked_for(*spellings: Any) -> Misconception:
     """Two names for the one tensor that `attention` returns by default."""
-    return Misconception(
+    return mistake(
         "weights not asked for",
         "`attention` returned the output alone, and Python unpacked its batch of two "
         "into your two names.",
         "How is `attention` told to return the weights as well?",
-        spellings,
+        *spellings,
     )
 
 
 def mask_asked_for_its_truth(*spellings: Any) -> Misconception:
     """`if mask` instead of `if mask is not None`."""
-    return Misconception(
+    return mistake(
         "a mask asked for its truth",
         "`if mask` asks a whole tensor whether it is true, and it has many answers.",
         "What you want to know is whether there is a mask at all.",
-        spellings,
+        *spellings,
     )

@@ -13,13 +13,10 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Misconception,
     Property,
     mistake,
 )
-from helpers.exercises.attention.shared import (
-    normal,
-)
+from helpers.exercises.kit import normal
 
 # --- 2.1 ---
 
@@ -76,109 +73,97 @@ def _plain_softmax(
 
 
 SOFTMAX_MISTAKES = (
-    Misconception(
+    mistake(
         "no maximum subtracted",
         "Numbers near 1000 reached the exponential, and exp(1000) is infinite.",
         "What may be subtracted from all numbers of a softmax without changing it?",
-        (partial(_plain_softmax, peak=lambda x, dim: 0.0),),
+        partial(_plain_softmax, peak=lambda x, dim: 0.0),
     ),
-    Misconception(
+    mistake(
         "the formula as it stood",
         "Nothing was subtracted, and each exponential was divided by the sum of the "
         "whole tensor: that is the line from the cell above.",
         "Two things are missing: what keeps exp(1000) away, and where `dim` belongs.",
-        (lambda x, dim: x.exp() / x.exp().sum(),),
+        lambda x, dim: x.exp() / x.exp().sum(),
     ),
-    Misconception(
+    mistake(
         "not the maximum subtracted",
         "The mean or the smallest number was subtracted; what is left can still be "
         "too large for an exponential.",
         "After which subtraction is no number above 0?",
-        (
-            partial(_plain_softmax, peak=lambda x, dim: x.mean(dim, keepdim=True)),
-            partial(_plain_softmax, peak=lambda x, dim: x.amin(dim, keepdim=True)),
-        ),
+        partial(_plain_softmax, peak=lambda x, dim: x.mean(dim, keepdim=True)),
+        partial(_plain_softmax, peak=lambda x, dim: x.amin(dim, keepdim=True)),
     ),
-    Misconception(
+    mistake(
         "subtracted above the line only",
         "The maximum was subtracted in the numerator, but not in the sum below it.",
         "Both sides of the fraction need the same exponentials.",
-        (
-            lambda x, dim: (
-                (x - x.amax(dim, keepdim=True)).exp() / x.exp().sum(dim, keepdim=True)
-            ),
+        lambda x, dim: (
+            (x - x.amax(dim, keepdim=True)).exp() / x.exp().sum(dim, keepdim=True)
         ),
     ),
-    Misconception(
+    mistake(
         "always the last axis",
         "In the sum, the maximum or both the argument `dim` is ignored; the last axis "
         "is used instead.",
         "Follow `dim` through your lines: each reduction needs it.",
-        (
-            lambda x, dim: softmax(x, -1),
-            partial(_plain_softmax, total=lambda e, dim: e.sum(-1, keepdim=True)),
-            partial(_plain_softmax, peak=lambda x, dim: x.amax(-1, keepdim=True)),
-        ),
+        lambda x, dim: softmax(x, -1),
+        partial(_plain_softmax, total=lambda e, dim: e.sum(-1, keepdim=True)),
+        partial(_plain_softmax, peak=lambda x, dim: x.amax(-1, keepdim=True)),
     ),
-    Misconception(
+    mistake(
         "always the first axis",
         "The argument `dim` is ignored; the first axis is used instead.",
         "Follow `dim` through your lines: each reduction needs it.",
-        (lambda x, dim: softmax(x, 0),),
+        lambda x, dim: softmax(x, 0),
     ),
-    Misconception(
+    mistake(
         "sum over everything",
         "Each exponential was divided by the sum of the whole tensor.",
         "Look at the denominator: which numbers should share a sum of 1?",
-        (
-            partial(_plain_softmax, total=lambda powers, dim: powers.sum()),
-            lambda x, dim: softmax(x.flatten(), 0).view(x.shape),
-        ),
+        partial(_plain_softmax, total=lambda powers, dim: powers.sum()),
+        lambda x, dim: softmax(x.flatten(), 0).view(x.shape),
     ),
-    Misconception(
+    mistake(
         "maximum of everything",
         "The largest number of the whole tensor was subtracted: a row far below it "
         "underflows to 0 / 0.",
         "Look at the maximum: it belongs to one row, like the sum.",
-        (partial(_plain_softmax, peak=lambda x, dim: x.max()),),
+        partial(_plain_softmax, peak=lambda x, dim: x.max()),
     ),
-    Misconception(
+    mistake(
         "reduced axis dropped",
         "The sum or the maximum lost its axis, so it no longer lines up with x.",
         "Print the shapes on both sides of the division or the subtraction.",
-        (
-            partial(_plain_softmax, peak=lambda x, dim: x.amax(dim)),
-            partial(_plain_softmax, total=lambda powers, dim: powers.sum(dim)),
-        ),
+        partial(_plain_softmax, peak=lambda x, dim: x.amax(dim)),
+        partial(_plain_softmax, total=lambda powers, dim: powers.sum(dim)),
     ),
-    Misconception(
+    mistake(
         "maximum with its places",
         "`x.max(dim)` returns two things, the maxima and their places.",
         "Which of the two do you want to subtract?",
-        (lambda x, dim: x - x.max(dim), lambda x, dim: x - x.max(dim, keepdim=True)),
+        lambda x, dim: x - x.max(dim),
+        lambda x, dim: x - x.max(dim, keepdim=True),
     ),
-    Misconception(
+    mistake(
         "logarithm returned",
         "The results are logarithms of probabilities.",
         "What is the last operation of your function?",
-        (
-            lambda x, dim: x.log_softmax(dim),
-            lambda x, dim: (
-                x - x.amax(dim, keepdim=True) - x.logsumexp(dim, keepdim=True)
-            ),
-        ),
+        lambda x, dim: x.log_softmax(dim),
+        lambda x, dim: x - x.amax(dim, keepdim=True) - x.logsumexp(dim, keepdim=True),
     ),
-    Misconception(
+    mistake(
         "sign turned around",
         "The smallest number gets the largest share.",
         "Look at the sign of what goes into the exponential.",
-        (lambda x, dim: softmax(-x, dim),),
+        lambda x, dim: softmax(-x, dim),
     ),
-    Misconception(
+    mistake(
         "no division",
         "The exponentials were never divided by their sum.",
         "What makes the results sum to 1?",
-        (lambda x, dim: (x - x.amax(dim, keepdim=True)).exp(), lambda x, dim: x.exp()),
+        lambda x, dim: (x - x.amax(dim, keepdim=True)).exp(),
+        lambda x, dim: x.exp(),
     ),
 )
 
@@ -356,35 +341,36 @@ EXERCISES = (
         cases=lambda seed: [Case("your value", look=_places)],
         proves="a product of two shares is at most 1/4",
         misconceptions=(
-            Misconception(
+            mistake(
                 "all negative entries",
                 "All negative entries were named; a softmax gradient does have some.",
                 "How large can p_i p_j be at most, when p_i + p_j is at most 1?",
-                ((1, 2, 3),),
+                (1, 2, 3),
             ),
-            Misconception(
+            mistake(
                 "one of the two",
                 "That is an impossible entry, but not the only one.",
                 "Compare every other entry with the largest product there can be.",
-                ((1,), (3,)),
+                (1,),
+                (3,),
             ),
-            Misconception(
+            mistake(
                 "values instead of places",
                 "The entries themselves were given, not where they stand.",
                 "Count the places from 0.",
-                ((-2.7149, -3.0553),),
+                (-2.7149, -3.0553),
             ),
-            Misconception(
+            mistake(
                 "counted from 1",
                 "These are the right entries, if the first one had the number 1.",
                 "Python counts from 0.",
-                ((2, 4),),
+                (2, 4),
             ),
-            Misconception(
+            mistake(
                 "the smallest entry",
                 "The entry of 1e-07 was named; tiny gradients are possible.",
                 "Look for a bound from above: how large can p_i p_j be?",
-                ((2,),),
+                (2,),
             ),
         ),
     ),

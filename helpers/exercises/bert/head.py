@@ -11,7 +11,6 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Misconception,
     mistake,
     value_cases,
 )
@@ -165,26 +164,22 @@ class _Without(_Head):
 
 LEFT = ("food", "good", "come")
 STOP_WORDS = (
-    Misconception(
+    mistake(
         "not and never kept",
         "You kept words of negation: this list throws them away like any other.",
         "Print the list, or look for single words in it with `in`.",
-        (
-            ("food", "not", "good", "never", "come"),
-            ("food", "not", "good", "never", "come", "back"),
-            ("food", "not", "good", "would", "never", "come", "back"),
-        ),
+        ("food", "not", "good", "never", "come"),
+        ("food", "not", "good", "never", "come", "back"),
+        ("food", "not", "good", "would", "never", "come", "back"),
     ),
-    Misconception(
+    mistake(
         "would and back kept",
         "You kept words that are on the list: it holds more than articles and "
         "pronouns.",
         "Look for each single word in the list with `in`.",
-        (
-            ("food", "good", "come", "back"),
-            ("food", "good", "would", "come", "back"),
-            ("food", "good", "would", "come"),
-        ),
+        ("food", "good", "come", "back"),
+        ("food", "good", "would", "come", "back"),
+        ("food", "good", "would", "come"),
     ),
 )
 

@@ -15,6 +15,7 @@ from helpers.checks.exercise import (
     Look,
     Misconception,
     Property,
+    mistake,
 )
 from helpers.exercises.bert.shared import (
     VOCAB,
@@ -131,8 +132,11 @@ def _detached(logits: Tensor) -> Tensor:
 
 
 def _ask_wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
-    return Misconception(
-        name, done, where, tuple(partial(_asked, **change) for change in changes)
+    return mistake(
+        name,
+        done,
+        where,
+        *tuple(partial(_asked, **change) for change in changes),
     )
 
 
@@ -305,8 +309,11 @@ def _mean(values: list) -> float:
 
 
 def _judge_wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
-    return Misconception(
-        name, done, where, tuple(partial(_evaluated, **change) for change in changes)
+    return mistake(
+        name,
+        done,
+        where,
+        *tuple(partial(_evaluated, **change) for change in changes),
     )
 
 

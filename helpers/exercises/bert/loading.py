@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
 from helpers.exercises.bert.shared import LABELS, library_ready, tiny_config
 
 
@@ -115,48 +115,48 @@ def _load_cases(seed: int) -> list[Case]:
 
 
 LOAD_MISTAKES = (
-    Misconception(
+    mistake(
         "two labels",
         "The head has two labels, which is what it gets unless it is told.",
         "Which argument of `from_pretrained` says how many labels there are?",
-        (partial(_remembered, labels=2),),
+        partial(_remembered, labels=2),
     ),
-    Misconception(
+    mistake(
         "one label per token",
         "This head gives labels to every token, not one label to the text.",
         "Which of the Auto classes puts a whole sequence into a class?",
-        (partial(_remembered, kind="ForTokenClassification"),),
+        partial(_remembered, kind="ForTokenClassification"),
     ),
-    Misconception(
+    mistake(
         "no head",
         "This is the encoder alone: it returns vectors and no scores.",
         "Which of the Auto classes adds a head?",
-        (partial(_remembered, kind=""),),
+        partial(_remembered, kind=""),
     ),
-    Misconception(
+    mistake(
         "a head that is never called",
         "The encoder alone was loaded, and a layer hung on it that it never calls.",
         "Which of the Auto classes adds a head, and uses it?",
-        (_pinned,),
+        _pinned,
     ),
-    Misconception(
+    mistake(
         "a head for words",
         "This head guesses masked words, one score for each word of the vocabulary.",
         "Which of the Auto classes puts a whole sequence into a class?",
-        (partial(_remembered, kind="ForMaskedLM"),),
+        partial(_remembered, kind="ForMaskedLM"),
     ),
-    Misconception(
+    mistake(
         "built, not loaded",
         "The model was built from the configuration: its encoder is as random as its "
         "head.",
         "Which method reads the weights, too?",
-        (_untrained,),
+        _untrained,
     ),
-    Misconception(
+    mistake(
         "a number in place of a label",
         "With a single output the model predicts a number, not one of five labels.",
         "How many different ratings are there?",
-        (partial(_remembered, labels=1),),
+        partial(_remembered, labels=1),
     ),
 )
 
@@ -202,7 +202,7 @@ def _pool(name: str, done: str, where: str, *changes: tuple) -> Misconception:
     def pooled(first: Callable, mean: Callable) -> Callable:
         return lambda hidden, mask: (first(hidden, mask), mean(hidden, mask))
 
-    return Misconception(name, done, where, tuple(pooled(*one) for one in changes))
+    return mistake(name, done, where, *tuple(pooled(*one) for one in changes))
 
 
 def _cls(hidden: Tensor, attention_mask: Tensor) -> Tensor:

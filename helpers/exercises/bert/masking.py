@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks import chance
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
+from helpers.exercises import kit
 
 NOT_ASKED = -100
 ROUND = (0, 0.02, 0.05, 0.08, 0.1, 0.12, 0.15, 0.18, 0.2, 0.4, 0.5, 0.7, 0.8)
@@ -73,7 +73,7 @@ def _verdict(name: str, count: int, total: int) -> str:
     The same mistake, made with other random numbers, has to get the same words.
     """
     rate = RATES[name]
-    if chance.near(count, total, rate):
+    if kit.near(count, total, rate):
         return f"about {rate:.0%}"
     others = (other for other in ROUND if other != rate)
     found = min(others, key=lambda other: abs(other - count / max(total, 1)))
@@ -149,7 +149,7 @@ def _variety(drawn: Tensor, ids: Tensor, vocab_size: int) -> str:
     if len(drawn.unique()) < len(drawn) / 3:
         return "too few different ones"
     new = int((~torch.isin(drawn, ids)).sum())
-    if chance.near(new, len(drawn), 1 - len(ids.unique()) / vocab_size):
+    if kit.near(new, len(drawn), 1 - len(ids.unique()) / vocab_size):
         return "from the whole vocabulary"
     few = new < len(drawn) / 4
     return f"{'mostly' if few else 'hardly'} words that the batch holds anyway"
@@ -250,7 +250,7 @@ def _wrong(name: str, done: str, where: str, *changes: Any) -> Misconception:
         partial(_masked, **change) if isinstance(change, dict) else change
         for change in changes
     )
-    return Misconception(name, done, where, spellings)
+    return mistake(name, done, where, *spellings)
 
 
 MISTAKES = (

@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from helpers.checks import chance
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
+from helpers.exercises import kit
 
 Documents = Sequence[Sequence[str]]
 Pairs = list[tuple[str, str, bool]]
@@ -147,7 +147,7 @@ def _kind(found: list[Pair]) -> str:
 
 def _share(flags: list[bool]) -> str:
     found = sum(flags)
-    if chance.near(found, len(flags), 0.5):
+    if kit.near(found, len(flags), 0.5):
         return "about one half"
     if found in (0, len(flags)):
         return "all" if found else "none"
@@ -158,7 +158,7 @@ def _order(flags: list[bool]) -> str:
     """Whether real and random change as often as independent draws would."""
     share = sum(flags) / len(flags)
     changes = sum(a != b for a, b in zip(flags, flags[1:], strict=False))
-    if chance.near(changes, len(flags) - 1, 2 * share * (1 - share)):
+    if kit.near(changes, len(flags) - 1, 2 * share * (1 - share)):
         return "as drawn for each pair"
     often = changes > 2 * share * (1 - share) * len(flags)
     return "they take turns" if often else "long rows of one kind"
@@ -324,7 +324,7 @@ def _wrong(name: str, done: str, where: str, *changes: Any) -> Misconception:
         partial(_pairs, **change) if isinstance(change, dict) else change
         for change in changes
     )
-    return Misconception(name, done, where, spellings)
+    return mistake(name, done, where, *spellings)
 
 
 MISTAKES = (

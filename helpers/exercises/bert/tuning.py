@@ -9,7 +9,7 @@ from torch import nn
 from torch.optim import SGD, Adam, AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
 from helpers.exercises.bert.shared import (
     Watched,
     left_alone,
@@ -158,54 +158,54 @@ def _unbiased(model: nn.Module) -> AdamW:
 
 
 OPTIMIZER_MISTAKES = (
-    Misconception(
+    mistake(
         "no weight decay",
         "The weights don't decay: this is plain Adam, or an AdamW whose decay is 0.",
         "What does the W in AdamW stand for, and how large is it as it comes?",
-        (_with(Adam, lr=RATE), _with(AdamW, lr=RATE, weight_decay=0.0)),
+        _with(Adam, lr=RATE),
+        _with(AdamW, lr=RATE, weight_decay=0.0),
     ),
-    Misconception(
+    mistake(
         "biases without decay",
         "The biases don't decay. That is BERT's own recipe; AdamW as it comes treats "
         "all weights alike.",
         "Into how many groups did you sort the parameters? The docstring asks for one.",
-        (_unbiased,),
+        _unbiased,
     ),
-    Misconception(
+    mistake(
         "decay as part of the gradient",
         "This is Adam with a decay that goes into the gradient; AdamW keeps the two "
         "apart.",
         "Which class of torch.optim does the task name?",
-        (_with(Adam, lr=RATE, weight_decay=0.01),),
+        _with(Adam, lr=RATE, weight_decay=0.01),
     ),
-    Misconception(
+    mistake(
         "the default learning rate",
         "The learning rate is torch's default, 20 times higher than asked for.",
         "Which learning rate does the task name?",
-        (_with(AdamW), _with(AdamW, lr=1e-3)),
+        _with(AdamW),
+        _with(AdamW, lr=1e-3),
     ),
-    Misconception(
+    mistake(
         "another learning rate",
         "The learning rate is not the one asked for.",
         "Count the zeros of 5e-5.",
-        (
-            _with(AdamW, lr=5e-4),
-            _with(AdamW, lr=5e-3),
-            _with(AdamW, lr=5e-6),
-            _with(AdamW, lr=2e-5),
-        ),
+        _with(AdamW, lr=5e-4),
+        _with(AdamW, lr=5e-3),
+        _with(AdamW, lr=5e-6),
+        _with(AdamW, lr=2e-5),
     ),
-    Misconception(
+    mistake(
         "only the head",
         "Only the last layer is trained; the pretrained weights stay as they are.",
         "Whose parameters does the optimizer hold?",
-        (_last_layer,),
+        _last_layer,
     ),
-    Misconception(
+    mistake(
         "plain gradient descent",
         "SGD takes steps as long as the gradient; AdamW scales each weight's own step.",
         "Which class of torch.optim does the task name?",
-        (_with(SGD, lr=RATE),),
+        _with(SGD, lr=RATE),
     ),
 )
 
@@ -277,7 +277,7 @@ def _wrong(name: str, done: str, where: str, *changes: Any) -> Misconception:
         partial(_epoch, **change) if isinstance(change, dict) else change
         for change in changes
     )
-    return Misconception(name, done, where, spellings, of=1)
+    return mistake(name, done, where, *spellings, of=1)
 
 
 EPOCH_MISTAKES = (

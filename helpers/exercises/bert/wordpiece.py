@@ -6,7 +6,14 @@ from typing import Any
 
 import torch
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception, Property
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Misconception,
+    Property,
+    mistake,
+)
 
 UNKNOWN = "[UNK]"
 
@@ -197,7 +204,7 @@ def _small(word: str, vocab: Collection[str]) -> list[str]:
 
 
 def _wrong(name: str, done: str, where: str, *spellings: Callable) -> Misconception:
-    return Misconception(name, done, where, spellings)
+    return mistake(name, done, where, *spellings)
 
 
 MISTAKES = (

@@ -4,8 +4,6 @@ Source and target have different lengths in most cases, and the same one in some
 equal lengths wrong layers run that would raise otherwise.
 """
 
-from helpers.exercises.decoder import greedy, hunts, layer, model, stack
+from helpers.exercises.kit import exercises_in
 
-_FILES = (layer, stack, model, greedy, hunts)
-_ALL = (exercise for file in _FILES for exercise in file.EXERCISES)
-EXERCISES = tuple(sorted(_ALL, key=lambda exercise: exercise.id))
+EXERCISES = exercises_in(__name__, __path__)

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.decoder.shared import normal, real, words
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import normal, padded, words
 from helpers.generation import decoding
 from helpers.models.transformer import Transformer, TransformerConfig, look_ahead_mask
 
@@ -119,7 +119,7 @@ def _cases(seed: int) -> list[Case]:
         start, end = 9, 7
         source = words(draw, 90, len(due), length) + 8
         source[:, 0] = torch.tensor(due)
-        mask = real(*lengths, of=length) if lengths else None
+        mask = padded(*lengths, length=length) if lengths else None
         model = Scripted(draw, start, end)
         return _case(name, model, source, mask, start, end, most)
 
@@ -143,7 +143,7 @@ def _real_model(draw: torch.Generator) -> Case:
             nn.init.normal_(value, std=0.5)
         with torch.no_grad():
             model.final_layer.bias[[0, 18]] = -LOUD  # padding and start: never best
-    source, mask = words(draw, 17, 3, 7), real(7, 4, 2, of=7)
+    source, mask = words(draw, 17, 3, 7), padded(7, 4, 2, length=7)
     free = decoding.greedy_decode(model, source, mask, 18, -1, 6)
     end = int(free[0, 4])
     return _case("a small Transformer", model, source, mask, 18, end, 8)
@@ -215,155 +215,143 @@ def _unfilled(best: Tensor, ended: Tensor, end: int) -> Tensor:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "no start token",
         "The target begins with another token than `start`.",
         "What does the decoder read before it has written a word?",
-        (
-            _with(begin=lambda source, start, end: source.new_zeros(len(source), 1)),
-            _with(
-                begin=lambda source, start, end: source.new_full((len(source), 1), end)
-            ),
-            _with(begin=lambda source, start, end: source[:, :1]),
-        ),
+        _with(begin=lambda source, start, end: source.new_zeros(len(source), 1)),
+        _with(begin=lambda source, start, end: source.new_full((len(source), 1), end)),
+        _with(begin=lambda source, start, end: source[:, :1]),
     ),
-    Misconception(
+    mistake(
         "start token cut off",
         "The words are right, but the start token was taken off the result.",
         "Read the docstring's last line again.",
-        (_with(finish=lambda ids: ids[:, 1:]),),
+        _with(finish=lambda ids: ids[:, 1:]),
     ),
-    Misconception(
+    mistake(
         "stops never",
         "It goes on until max_new_tokens, though all sentences have ended.",
         "When is there nothing left to write? Where do you ask?",
-        (_with(stop=_never),),
+        _with(stop=_never),
     ),
-    Misconception(
+    mistake(
         "the end means nothing",
         "The end token is treated like any other word: nothing stops after it.",
         "Where does your code use `end`?",
-        (_with(stop=_never, fill=_unfilled),),
+        _with(stop=_never, fill=_unfilled),
     ),
-    Misconception(
+    mistake(
         "stops the batch at the first end",
         "As soon as one sentence has ended, the others are cut off.",
         "Do you ask whether any or whether all have ended?",
-        (
-            _with(stop=lambda ended: ended.any()),
-            _with(stop=lambda ended: ended.any(), fill=_unfilled),
-        ),
+        _with(stop=lambda ended: ended.any()),
+        _with(stop=lambda ended: ended.any(), fill=_unfilled),
     ),
-    Misconception(
+    mistake(
         "waits for the first sentence only",
         "It stops when the first sentence of the batch has ended.",
         "Your test for the end: how many sentences does it look at?",
-        (_with(stop=lambda ended: ended[0]),),
+        _with(stop=lambda ended: ended[0]),
     ),
-    Misconception(
+    mistake(
         "all ends in the same step",
         "It stops only when all sentences write the end token in the very same step.",
         "Who remembers which sentences have ended before?",
-        (
-            lambda *inputs: _forgetful(*inputs),
-            lambda *inputs: _forgetful(*inputs, fill=True),
-        ),
+        lambda *inputs: _forgetful(*inputs),
+        lambda *inputs: _forgetful(*inputs, fill=True),
     ),
-    Misconception(
+    mistake(
         "words after the end",
         "A sentence that has ended is not filled with padding: words follow its end.",
         "What is written in a sentence that has ended, while others go on?",
-        (_with(fill=_unfilled),),
+        _with(fill=_unfilled),
     ),
-    Misconception(
+    mistake(
         "padded with the end token",
         "After its end a sentence is filled with end tokens, not with padding.",
         "Which id is padding in this course?",
-        (_with(fill=lambda best, ended, end: best.masked_fill(ended, end)),),
+        _with(fill=lambda best, ended, end: best.masked_fill(ended, end)),
     ),
-    Misconception(
+    mistake(
         "end token lost",
         "The end token itself is missing: it was replaced by padding or not written.",
         "What comes first in your loop: writing the word, or noting that it ends?",
-        (
-            _with(before=True),
-            _with(before=True, early=True),
-            _with(before=True, stop=_never),
-            _with(early=True),
-        ),
+        _with(before=True),
+        _with(before=True, early=True),
+        _with(before=True, stop=_never),
+        _with(early=True),
     ),
-    Misconception(
+    mistake(
         "reads the wrong position",
         "The next word is taken from the scores at the first place, which never "
         "change.",
         "Row t scores the word after word t. Which row scores the word after the last?",
-        (_with(place=lambda logits, start, end: logits[:, 0]),),
+        _with(place=lambda logits, start, end: logits[:, 0]),
     ),
-    Misconception(
+    mistake(
         "the last word only",
         "The decoder gets only the last word: it forgets what it wrote before.",
         "What must the decoder know to write the next word?",
-        (_with(fed=lambda ids: ids[:, -1:]),),
+        _with(fed=lambda ids: ids[:, -1:]),
     ),
-    Misconception(
+    mistake(
         "no look-ahead mask",
         "The decoder runs without a mask: words written early see later ones, as they "
         "never did in training.",
         "Which mask did training use at these places?",
-        (_with(future=lambda length: None),),
+        _with(future=lambda length: None),
     ),
-    Misconception(
+    mistake(
         "source mask not passed to decode",
         "While writing, the decoder reads the padding of the source.",
         "Follow `source_mask`: how many calls need it?",
-        (_with(memory_mask=False),),
+        _with(memory_mask=False),
     ),
-    Misconception(
+    mistake(
         "source mask not passed to encode",
         "The source was read with its padding.",
         "Follow `source_mask`: how many calls need it?",
-        (_with(encoder_mask=False),),
+        _with(encoder_mask=False),
     ),
-    Misconception(
+    mistake(
         "source mask ignored",
         "The source's mask is not used at all.",
         "Follow `source_mask`: how many calls need it?",
-        (_with(encoder_mask=False, memory_mask=False),),
+        _with(encoder_mask=False, memory_mask=False),
     ),
-    Misconception(
+    mistake(
         "encoder in the loop",
         "The words are right, but the source was read again for each of them.",
         "Does the source change while you write?",
-        (_with(again=True),),
+        _with(again=True),
     ),
-    Misconception(
+    mistake(
         "decode called too often",
         "The words are right, but `decode` ran more often than once per word.",
         "Where do you call `decode`, and when is there nothing left to write?",
-        (
-            lambda *inputs: _cut_afterwards(*inputs),
-            lambda *inputs: _filled_afterwards(*inputs),
-            lambda model, *inputs: _greedy(_Stutter(model), *inputs),
-        ),
+        lambda *inputs: _cut_afterwards(*inputs),
+        lambda *inputs: _filled_afterwards(*inputs),
+        lambda model, *inputs: _greedy(_Stutter(model), *inputs),
     ),
-    Misconception(
+    mistake(
         "not cut to the longest sentence",
         "The result is as wide as max_new_tokens allows, though all sentences ended "
         "before.",
         "The docstring says how far the padding goes: up to which sentence?",
-        (lambda *inputs: _as_wide_as_may_be(*inputs),),
+        lambda *inputs: _as_wide_as_may_be(*inputs),
     ),
-    Misconception(
+    mistake(
         "one word too few",
         "The start token was counted among the new ones.",
         "How many tokens may be written, and how many stand there already?",
-        (_with(fewer=1),),
+        _with(fewer=1),
     ),
-    Misconception(
+    mistake(
         "least likely word",
         "The word with the lowest score was taken.",
         "Which end of the scores is good?",
-        (_with(choose=lambda scores: scores.argmin(-1)),),
+        _with(choose=lambda scores: scores.argmin(-1)),
     ),
 )
 

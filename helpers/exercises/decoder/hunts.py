@@ -12,53 +12,59 @@ from helpers.checks.exercise import (
     Answer,
     Case,
     Exercise,
-    Misconception,
     mistake,
     value_cases,
 )
 from helpers.exercises.decoder.layer import DecoderLayer
-from helpers.exercises.decoder.shared import normal, real
+from helpers.exercises.kit import normal, padded
 
 # --- 5.6 ---
 
 FLOOR = (
-    Misconception(
+    mistake(
         "bits",
         "That is the logarithm to base 2, in bits; torch's cross-entropy uses base e.",
         "Which logarithm does `math.log` take?",
-        (math.log2(11),),
+        math.log2(11),
     ),
-    Misconception(
+    mistake(
         "the probability itself",
         "That is the probability of each word, not yet a loss.",
         "The loss is minus the logarithm of the probability of the right word.",
-        (1 / 11,),
+        1 / 11,
     ),
-    Misconception(
+    mistake(
         "the whole vocabulary",
         "13 ids exist, but padding and the start token are never asked for.",
         "From how many words is the target drawn?",
-        (math.log(13), math.log(12)),
+        math.log(13),
+        math.log(12),
     ),
-    Misconception(
+    mistake(
         "the wrong argument: source_mask",
         "No source is padded here, so a source mask would change nothing.",
         "Which words does the model get right, and which one not? What follows them?",
-        ("source_mask",),
+        "source_mask",
         of=1,
     ),
-    Misconception(
+    mistake(
         "the wrong argument: memory",
         "The memory is handed on; but the target has nothing to do with the source.",
         "Which words does the model get right, and which one not? What follows them?",
-        ("memory", "source"),
+        "memory",
+        "source",
         of=1,
     ),
-    Misconception(
+    mistake(
         "another spelling",
         "`forward` has no argument of that name.",
         "Look at the first line of `Trusting.forward`, and copy the name.",
-        ("mask", "masks", "look_ahead_mask", "causal_mask", "target mask", "tgt_mask"),
+        "mask",
+        "masks",
+        "look_ahead_mask",
+        "causal_mask",
+        "target mask",
+        "tgt_mask",
         of=1,
     ),
 )
@@ -88,7 +94,7 @@ def _mass_cases(seed: int) -> list[Case]:
 
     def case(name: str, size: tuple[int, int, int, int], *lengths: int) -> Case:
         weights = normal(draw, *size).softmax(-1)
-        args = (weights, real(*lengths, of=size[-1]))
+        args = (weights, padded(*lengths, length=size[-1]))
         return Case(name, args, inputs=("weights", "source_mask"))
 
     return [
@@ -114,54 +120,52 @@ def _at_the_end(mask: Tensor) -> Tensor:
 
 
 MASS_MISTAKES = (
-    Misconception(
+    mistake(
         "padding only at the end",
         "The last keys of each sequence were taken for padding, as many as there are; "
         "but padding may also stand in front or between.",
         "The mask says for each key what it is, not only how many are real.",
-        (partial(_mass, over=_at_the_end),),
+        partial(_mass, over=_at_the_end),
     ),
-    Misconception(
+    mistake(
         "mass on the words",
         "That is the share of the real words; the rest of 1 lies on padding.",
         "The mask is True for real words.",
-        (partial(_mass, over=lambda mask: mask),),
+        partial(_mass, over=lambda mask: mask),
     ),
-    Misconception(
+    mistake(
         "mean weight of a key",
         "The weights were averaged over the keys; a query's share is their sum.",
         "Over which axis do the weights of one query sum to 1?",
-        (
-            partial(_mass, gather=lambda blocked: blocked.mean(-1)),
-            lambda weights, mask: (
-                weights[(~mask).expand_as(weights)].mean().nan_to_num().item()
-            ),
-            lambda weights, mask: weights[(~mask).expand_as(weights)].mean().item(),
+        partial(_mass, gather=lambda blocked: blocked.mean(-1)),
+        lambda weights, mask: (
+            weights[(~mask).expand_as(weights)].mean().nan_to_num().item()
         ),
+        lambda weights, mask: weights[(~mask).expand_as(weights)].mean().item(),
     ),
-    Misconception(
+    mistake(
         "sum over everything",
         "The shares of all queries were added up; the average is asked for.",
         "How many queries share out a mass of 1 each?",
-        (partial(_mass, average=lambda rows: rows.sum()),),
+        partial(_mass, average=lambda rows: rows.sum()),
     ),
-    Misconception(
+    mistake(
         "first sequence only",
         "Only the first sequence of the batch was looked at.",
         "Over which axes do you average?",
-        (partial(_mass, average=lambda rows: rows[0].mean()),),
+        partial(_mass, average=lambda rows: rows[0].mean()),
     ),
-    Misconception(
+    mistake(
         "largest weight",
         "That is the largest weight on padding, not the sum.",
         "Over which axis do the weights of one query sum to 1?",
-        (partial(_mass, gather=lambda blocked: blocked.amax(-1)),),
+        partial(_mass, gather=lambda blocked: blocked.amax(-1)),
     ),
-    Misconception(
+    mistake(
         "share of the padded keys",
         "That is how many of the source's places are padding, whatever their weights.",
         "Where does your function use `weights`?",
-        (lambda weights, mask: (~mask).double().mean().item(),),
+        lambda weights, mask: (~mask).double().mean().item(),
     ),
 )
 
@@ -264,47 +268,45 @@ def _shapes(layer: Callable) -> bool:
 
 PROBE_MISTAKES = (
     _shapes,
-    Misconception(
+    mistake(
         "only another memory",
         "The test changes memory and looks whether the output changes; so it does "
         "with keys and values from different sides, too.",
         "Shuffle the words of memory: what must a key and its value do together?",
-        (partial(_reads, in_any_order=False),),
+        partial(_reads, in_any_order=False),
     ),
-    Misconception(
+    mistake(
         "only another order",
         "The test shuffles memory; a layer that never reads it does not mind.",
         "What must happen when memory is a different sentence?",
-        (partial(_reads, listens=False),),
+        partial(_reads, listens=False),
     ),
-    Misconception(
+    mistake(
         "True to none of them",
         "The test says False to all of them, the right layers included.",
         "Which axis of memory holds its words, and what must shuffling them change?",
-        (
-            lambda layer: False,
-            partial(_reads, axis=0),
-            partial(_reads, axis=2),
-        ),
+        lambda layer: False,
+        partial(_reads, axis=0),
+        partial(_reads, axis=2),
     ),
-    Misconception(
+    mistake(
         "exact comparison",
         "Rounded numbers were compared for equality, so a right layer fails too.",
         "How far apart may two roundings of the same float32 number be?",
-        (partial(_reads, close=torch.equal),),
+        partial(_reads, close=torch.equal),
     ),
-    Misconception(
+    mistake(
         "order expected to matter",
         "The test wants another output when memory is shuffled; attention knows no "
         "order.",
         "What did exercise 1.7 say about a model without positions?",
-        (lambda layer: _reads(layer, in_any_order=False) and not _reads(layer),),
+        lambda layer: _reads(layer, in_any_order=False) and not _reads(layer),
     ),
-    Misconception(
+    mistake(
         "verdict turned around",
         "The test says True to the wrong ones and False to the right ones.",
         "True means that the layer reads memory as it should.",
-        (lambda layer: not _reads(layer),),
+        lambda layer: not _reads(layer),
     ),
 )
 

@@ -7,10 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.decoder.shared import attend, no_future, normal, real
-from helpers.exercises.encoder.shared import lacking, shake
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.encoder.shared import lacking
+from helpers.exercises.kit import attend, normal, padded, shake
 from helpers.models.layers import FeedForward
+from helpers.models.masks import look_ahead_mask
 from helpers.models.multi_head import MultiHeadAttention
 
 NORMS = ("norm1", "norm2", "norm3")
@@ -146,35 +147,37 @@ def _cases(seed: int) -> list[Case]:
         return Case(name, args, inputs=names, init=init, look=look, **more)
 
     post, pre = (3, 11, 0.0), (3, 11, 0.0, True)
-    both = no_future(5) & real(5, 3, of=5)
+    both = look_ahead_mask(5) & padded(5, 3, length=5)
     return [
-        case("post-norm, no future", (2, 5, 7, 6), post, no_future(5)),
-        case("pre-norm, no future", (2, 5, 7, 6), pre, no_future(5)),
+        case("post-norm, no future", (2, 5, 7, 6), post, look_ahead_mask(5)),
+        case("pre-norm, no future", (2, 5, 7, 6), pre, look_ahead_mask(5)),
         case(
             "post-norm, padding in the source",
-            *((2, 5, 7, 6), post, no_future(5), real(7, 4, of=7)),
+            *((2, 5, 7, 6), post, look_ahead_mask(5), padded(7, 4, length=7)),
         ),
         case(
             "pre-norm, padding on both sides",
-            *((2, 5, 4, 6), pre, both, real(2, 4, of=4)),
+            *((2, 5, 4, 6), pre, both, padded(2, 4, length=4)),
         ),
         case(
             "source and target both 5 long",
-            *((2, 5, 5, 10), (5, 7, 0.0), no_future(5), real(3, 5, of=5)),
+            *((2, 5, 5, 10), (5, 7, 0.0), look_ahead_mask(5), padded(3, 5, length=5)),
         ),
         case("no masks, float32", (3, 4, 2, 9), post, None, dtype=torch.float32),
-        case("dropout 1.0, in eval mode", (2, 5, 7, 6), (3, 11, 1.0), no_future(5)),
+        case(
+            "dropout 1.0, in eval mode", (2, 5, 7, 6), (3, 11, 1.0), look_ahead_mask(5)
+        ),
         case(
             "dropout 1.0, in training",
-            *((2, 5, 7, 6), (3, 11, 1.0), no_future(5)),
+            *((2, 5, 7, 6), (3, 11, 1.0), look_ahead_mask(5)),
             look=_training,
         ),
         case(
             "pre-norm, dropout 1.0, in training",
-            *((2, 5, 7, 6), (3, 11, 1.0, True), no_future(5)),
+            *((2, 5, 7, 6), (3, 11, 1.0, True), look_ahead_mask(5)),
             look=_training,
         ),
-        case("the gradient", (2, 3, 4, 6), post, no_future(3), gradient=True),
+        case("the gradient", (2, 3, 4, 6), post, look_ahead_mask(3), gradient=True),
     ]
 
 
@@ -296,298 +299,277 @@ def _source_twice(self: Any, x: Tensor, memory: Tensor, target, source=None) -> 
 
 ALL = ("recall", "norm1"), ("consult", "norm2"), ("think", "norm3")
 MISTAKES = (
-    Misconception(
+    mistake(
         "parts without biases",
         "The layer computes the right thing, but some of its parts have no biases.",
         "Build the parts as in lesson 04, without an argument that forbids a bias.",
-        tuple(
+        *tuple(
             _wrong(parts=f"biases missing in {where}")
             for where in ("attentions", "norms", "attentions and norms")
         ),
     ),
-    Misconception(
+    mistake(
         "another norm than layer norm",
         "The norms stand in the right places, but they do not compute layer norm.",
         "Feed one of them a row of numbers. Has the result mean 0 and variance 1?",
-        (_wrong(parts=NO_NORM),),
+        _wrong(parts=NO_NORM),
     ),
-    Misconception(
+    mistake(
         "keys and values from the decoder",
         "The second attention reads the decoder's own vectors: the source is never "
         "looked at.",
         "Where does your `forward` use `memory`?",
-        (
-            _consulting(lambda y, memory, target, source: (y, y, y, source)),
-            _consulting(lambda y, memory, target, source: (y, y, y, target)),
-            _consulting(lambda y, memory, target, source: (y, y, y, None)),
-        ),
+        _consulting(lambda y, memory, target, source: (y, y, y, source)),
+        _consulting(lambda y, memory, target, source: (y, y, y, target)),
+        _consulting(lambda y, memory, target, source: (y, y, y, None)),
     ),
-    Misconception(
+    mistake(
         "query from the encoder",
         "The source asks and the target answers: one vector per source token comes "
         "out.",
         "Who is writing, and has a question? What length must the output have?",
-        (
-            _consulting(lambda y, memory, target, source: (memory, y, y, source)),
-            _consulting(lambda y, memory, target, source: (memory, y, y, target)),
-            _consulting(lambda y, memory, target, source: (memory, y, y, None)),
-        ),
+        _consulting(lambda y, memory, target, source: (memory, y, y, source)),
+        _consulting(lambda y, memory, target, source: (memory, y, y, target)),
+        _consulting(lambda y, memory, target, source: (memory, y, y, None)),
     ),
-    Misconception(
+    mistake(
         "values from the decoder",
         "The keys come from the encoder, but what is fetched are the decoder's own "
         "vectors.",
         "A key and its value belong to the same token. Of which sentence?",
-        (_consulting(lambda y, memory, target, source: (y, memory, y, source)),),
+        _consulting(lambda y, memory, target, source: (y, memory, y, source)),
     ),
-    Misconception(
+    mistake(
         "keys from the decoder",
         "The values come from the encoder, but they are found by the decoder's keys.",
         "A key and its value belong to the same token. Of which sentence?",
-        (_consulting(lambda y, memory, target, source: (y, y, memory, source)),),
+        _consulting(lambda y, memory, target, source: (y, y, memory, source)),
     ),
-    Misconception(
+    mistake(
         "look-ahead mask on the cross-attention",
         "The second attention got the target's mask. The source has no future: all of "
         "it is there before the first word is written.",
         "Which of the two masks knows about the length of the source?",
-        (_consulting(lambda y, memory, target, source: (y, memory, memory, target)),),
+        _consulting(lambda y, memory, target, source: (y, memory, memory, target)),
     ),
-    Misconception(
+    mistake(
         "masks exchanged",
         "Each attention got the other one's mask.",
         "Which mask is as wide as the target, which as wide as the source?",
-        (
-            _wrong(
-                recall=lambda self, y, target, source: attend(
-                    self.self_attention, y, y, y, source
-                ),
-                consult=lambda self, y, memory, target, source: attend(
-                    self.cross_attention, y, memory, memory, target
-                ),
+        _wrong(
+            recall=lambda self, y, target, source: attend(
+                self.self_attention, y, y, y, source
+            ),
+            consult=lambda self, y, memory, target, source: attend(
+                self.cross_attention, y, memory, memory, target
             ),
         ),
     ),
-    Misconception(
+    mistake(
         "self-attention unmasked",
         "The target's mask is not used: every word sees the words after it.",
         "Follow `target_mask` through your `forward`.",
-        (_recalling(lambda y, target, source: (y, y, y, None)),),
+        _recalling(lambda y, target, source: (y, y, y, None)),
     ),
-    Misconception(
+    mistake(
         "source mask not passed",
         "The source's mask is not used: the decoder reads padding.",
         "Follow `source_mask` through your `forward`.",
-        (_consulting(lambda y, memory, target, source: (y, memory, memory, None)),),
+        _consulting(lambda y, memory, target, source: (y, memory, memory, None)),
     ),
-    Misconception(
+    mistake(
         "no masks at all",
         "Neither of the two masks is used.",
         "Follow `target_mask` and `source_mask` through your `forward`.",
-        (
-            _wrong(
-                recall=lambda self, y, target, source: attend(
-                    self.self_attention, y, y, y, None
-                ),
-                consult=lambda self, y, memory, target, source: attend(
-                    self.cross_attention, y, memory, memory, None
-                ),
+        _wrong(
+            recall=lambda self, y, target, source: attend(
+                self.self_attention, y, y, y, None
+            ),
+            consult=lambda self, y, memory, target, source: attend(
+                self.cross_attention, y, memory, memory, None
             ),
         ),
     ),
-    Misconception(
+    mistake(
         "target mask inverted",
         "Each word sees the words after it, and not those before.",
         "True means may attend, here and in MultiHeadAttention.",
-        (_recalling(lambda y, target, source: (y, y, y, _flipped(target))),),
+        _recalling(lambda y, target, source: (y, y, y, _flipped(target))),
     ),
-    Misconception(
+    mistake(
         "source mask inverted",
         "The decoder reads the padding of the source and not its words.",
         "True means may attend, here and in MultiHeadAttention.",
-        (
-            _consulting(
-                lambda y, memory, target, source: (y, memory, memory, _flipped(source))
-            ),
+        _consulting(
+            lambda y, memory, target, source: (y, memory, memory, _flipped(source))
         ),
     ),
-    Misconception(
+    mistake(
         "self-attention reads the encoder",
         "The first attention already looks at `memory`: the layer never looks at what "
         "has been written.",
         "Which of the two attentions is a sequence asking itself?",
-        (_wrong(forward=_source_twice),),
+        _wrong(forward=_source_twice),
     ),
-    Misconception(
+    mistake(
         "one attention for both",
         "Both attentions use the weights of the same part.",
         "How many attentions did `__init__` create, and which one is used where?",
-        (
-            _wrong(
-                consult=lambda self, y, memory, target, source: attend(
-                    self.self_attention, y, memory, memory, source
-                )
-            ),
-            _wrong(
-                recall=lambda self, y, target, source: attend(
-                    self.cross_attention, y, y, y, target
-                )
-            ),
+        _wrong(
+            consult=lambda self, y, memory, target, source: attend(
+                self.self_attention, y, memory, memory, source
+            )
+        ),
+        _wrong(
+            recall=lambda self, y, target, source: attend(
+                self.cross_attention, y, y, y, target
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "attentions exchanged",
         "The part called cross_attention looked at the target, and self_attention at "
         "the source.",
         "Compare the names of the two parts with what you hand to each.",
-        (
-            _wrong(
-                recall=lambda self, y, target, source: attend(
-                    self.cross_attention, y, y, y, target
-                ),
-                consult=lambda self, y, memory, target, source: attend(
-                    self.self_attention, y, memory, memory, source
-                ),
+        _wrong(
+            recall=lambda self, y, target, source: attend(
+                self.cross_attention, y, y, y, target
+            ),
+            consult=lambda self, y, memory, target, source: attend(
+                self.self_attention, y, memory, memory, source
             ),
         ),
     ),
-    Misconception(
+    mistake(
         "cross-attention first",
         "The layer looked at the source before it looked at what is written.",
         "In which order do the three boxes stand in the figure, from bottom to top?",
-        (
-            _order(("consult", "norm2"), ("recall", "norm1"), ALL[2]),
-            _order(("consult", "norm1"), ("recall", "norm2"), ALL[2]),
-        ),
+        _order(("consult", "norm2"), ("recall", "norm1"), ALL[2]),
+        _order(("consult", "norm1"), ("recall", "norm2"), ALL[2]),
     ),
-    Misconception(
+    mistake(
         "no cross-attention",
         "There is no second attention: that is an encoder layer with another mask.",
         "How many boxes does a decoder layer have in the figure?",
-        (_order(ALL[0], ALL[2]), _order(ALL[0], ("think", "norm2"))),
+        _order(ALL[0], ALL[2]),
+        _order(ALL[0], ("think", "norm2")),
     ),
-    Misconception(
+    mistake(
         "no feed-forward",
         "The layer ends after the second attention.",
         "How many boxes does a decoder layer have in the figure?",
-        (_order(ALL[0], ALL[1]),),
+        _order(ALL[0], ALL[1]),
     ),
-    Misconception(
+    mistake(
         "cross-attention asks too early",
         "The queries of the second attention come from the layer's input, not from "
         "what the first attention has made of it.",
         "Which x goes into the second sublayer?",
-        (_wrong(forward=_asks_early),),
+        _wrong(forward=_asks_early),
     ),
-    Misconception(
+    mistake(
         "no residual",
         "Nothing is added: each sublayer replaces its input.",
         "What does `Add` in `Add & Norm` add?",
-        (_wrong(add=_no_residual),),
+        _wrong(add=_no_residual),
     ),
-    Misconception(
+    mistake(
         "no residual around the self-attention",
         "The first attention's output replaces x, it is not added to it.",
         "Compare your three sublayers: which one lacks a sum?",
-        (_one_residual("norm1"),),
+        _one_residual("norm1"),
     ),
-    Misconception(
+    mistake(
         "no residual around the cross-attention",
         "The second attention's output replaces x: what is written gets lost.",
         "Compare your three sublayers: which one lacks a sum?",
-        (_one_residual("norm2"),),
+        _one_residual("norm2"),
     ),
-    Misconception(
+    mistake(
         "no residual around the feed-forward",
         "The feed-forward's output replaces x, it is not added to it.",
         "Compare your three sublayers: which one lacks a sum?",
-        (_one_residual("norm3"),),
+        _one_residual("norm3"),
     ),
-    Misconception(
+    mistake(
         "residual from the normalised input",
         "In pre-norm the normalised x was added back, so the untouched x is lost.",
         "Which x travels along the residual: the one before or after the norm?",
-        (_wrong(add=_from_normalised),),
+        _wrong(add=_from_normalised),
     ),
-    Misconception(
+    mistake(
         "always post-norm",
         "`norm_first` changes nothing: the norm always comes after the sum.",
         "Where does your `forward` ask for norm_first?",
-        (_always(False),),
+        _always(False),
     ),
-    Misconception(
+    mistake(
         "always pre-norm",
         "`norm_first` changes nothing: the norm always comes before the sublayer.",
         "Where does your `forward` ask for norm_first?",
-        (_always(True),),
+        _always(True),
     ),
-    Misconception(
+    mistake(
         "pre-norm and post-norm exchanged",
         "With norm_first the norm comes last, and without it first.",
         "Read the condition aloud.",
-        (_always(None),),
+        _always(None),
     ),
-    Misconception(
+    mistake(
         "memory normalised again",
         "In pre-norm the encoder's output went through norm2 as well.",
         "The encoder has finished its work. Which of the inputs is the decoder's own?",
-        (_wrong(consult=_memory_normalised),),
+        _wrong(consult=_memory_normalised),
     ),
-    Misconception(
+    mistake(
         "no norm at all",
         "None of the three norms is used.",
         "Search your `forward` for norm1, norm2 and norm3.",
-        (_wrong(normalise=lambda self, norm, y: y),),
+        _wrong(normalise=lambda self, norm, y: y),
     ),
-    Misconception(
+    mistake(
         "norms in another order",
         "Each sublayer has a norm of its own, but not the one that the stub says.",
         "The norms are numbered like the sublayers, from bottom to top.",
-        (
-            _order(ALL[0], ("consult", "norm3"), ("think", "norm2")),
-            _order(("recall", "norm2"), ("consult", "norm1"), ALL[2]),
-            _order(("recall", "norm2"), ("consult", "norm3"), ("think", "norm1")),
-            _order(("recall", "norm3"), ("consult", "norm2"), ("think", "norm1")),
-            _order(("recall", "norm3"), ("consult", "norm1"), ("think", "norm2")),
-        ),
+        _order(ALL[0], ("consult", "norm3"), ("think", "norm2")),
+        _order(("recall", "norm2"), ("consult", "norm1"), ALL[2]),
+        _order(("recall", "norm2"), ("consult", "norm3"), ("think", "norm1")),
+        _order(("recall", "norm3"), ("consult", "norm2"), ("think", "norm1")),
+        _order(("recall", "norm3"), ("consult", "norm1"), ("think", "norm2")),
     ),
-    Misconception(
+    mistake(
         "one norm used twice",
         "Two sublayers share a norm, and one norm is never used.",
         "How many norms did `__init__` create, and which one is used where?",
-        (
-            _order(ALL[0], ("consult", "norm1"), ALL[2]),
-            _order(ALL[0], ALL[1], ("think", "norm2")),
-            _order(ALL[0], ("consult", "norm1"), ("think", "norm2")),
-            _order(ALL[0], ("consult", "norm1"), ("think", "norm1")),
-        ),
+        _order(ALL[0], ("consult", "norm1"), ALL[2]),
+        _order(ALL[0], ALL[1], ("think", "norm2")),
+        _order(ALL[0], ("consult", "norm1"), ("think", "norm2")),
+        _order(ALL[0], ("consult", "norm1"), ("think", "norm1")),
     ),
-    Misconception(
+    mistake(
         "no dropout",
         "Nothing is dropped in training.",
         "Where is the dropout of `__init__` used?",
-        (_wrong(drop=lambda self, y: y),),
+        _wrong(drop=lambda self, y: y),
     ),
-    Misconception(
+    mistake(
         "a sublayer without dropout",
         "What one or two of the three sublayers add is never dropped.",
         "Count in your `forward`: sublayers, and uses of the dropout.",
-        (
-            *(_one_undropped(name) for name in NORMS),
-            *(_one_undropped(*(n for n in NORMS if n != name)) for name in NORMS),
-        ),
+        *(_one_undropped(name) for name in NORMS),
+        *(_one_undropped(*(n for n in NORMS if n != name)) for name in NORMS),
     ),
-    Misconception(
+    mistake(
         "dropout on the sum",
         "Dropout took the residual along: with a rate of 1 nothing is left of x.",
         "What should be dropped: x, or what the sublayer adds to it?",
-        (_wrong(add=_drop_the_sum),),
+        _wrong(add=_drop_the_sum),
     ),
-    Misconception(
+    mistake(
         "dropout active in eval mode",
         "Dropout goes on after `.eval()`: the functional form does not know the mode.",
         "Who tells dropout whether the layer is in training?",
-        (_wrong(drop=lambda self, y: F.dropout(y, self.rate)),),
+        _wrong(drop=lambda self, y: F.dropout(y, self.rate)),
     ),
 )
 

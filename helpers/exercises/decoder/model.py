@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.decoder.shared import no_future, normal, real, words
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import normal, padded, words
 from helpers.models.encoder import Encoder
+from helpers.models.masks import look_ahead_mask
 from helpers.models.transformer import Decoder, TransformerConfig
 
 # --- 5.3 ---
@@ -103,16 +104,16 @@ def _model_cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
     one = {"init": (FEW,), "inputs": NAMES, "look": _both}
     two = {"init": (MANY,), "inputs": NAMES, "look": _both}
-    padding, square = real(7, 4, of=7), real(3, 5, of=5)
+    padding, square = padded(7, 4, length=7), padded(3, 5, length=5)
     few, many = _inputs(draw, FEW, 2, 7, 5), _inputs(draw, MANY, 2, 4, 3)
     memory = normal(draw, 2, 4, 10)
-    mask = real(2, 4, of=4)
+    mask = padded(2, 4, length=4)
     return [
-        Case("both, padding in the source", (*few, padding, no_future(5)), **one),
-        Case("pre-norm, no padding", (*many, None, no_future(3)), **two),
+        Case("both, padding in the source", (*few, padding, look_ahead_mask(5)), **one),
+        Case("pre-norm, no padding", (*many, None, look_ahead_mask(3)), **two),
         Case(
             "source and target both 5 long",
-            (*_inputs(draw, FEW, 2, 5, 5), square, no_future(5)),
+            (*_inputs(draw, FEW, 2, 5, 5), square, look_ahead_mask(5)),
             **one,
         ),
         Case(
@@ -124,22 +125,26 @@ def _model_cases(seed: int) -> list[Case]:
         ),
         Case(
             "decode",
-            (many[1], memory, no_future(3), mask),
+            (many[1], memory, look_ahead_mask(3), mask),
             inputs=("target", "memory", "target_mask", "source_mask"),
             init=(MANY,),
             look=_writing,
         ),
         Case(
             "515 words on both sides",
-            (*_inputs(draw, LONG, 1, 515, 515), None, no_future(515)),
+            (*_inputs(draw, LONG, 1, 515, 515), None, look_ahead_mask(515)),
             **{**one, "init": (LONG,)},
         ),
         Case(
             "dropout 1.0, in training",
-            (*few, padding, no_future(5)),
+            (*few, padding, look_ahead_mask(5)),
             **{**one, "init": (RISKY,), "look": _training},
         ),
-        Case("the gradient", (*many, mask, no_future(3)), **{**two, "gradient": True}),
+        Case(
+            "the gradient",
+            (*many, mask, look_ahead_mask(3)),
+            **{**two, "gradient": True},
+        ),
     ]
 
 
@@ -213,183 +218,159 @@ def _detached(self: Any, source: Tensor, target: Tensor, mask: Any, future: Any)
 
 
 MODEL_MISTAKES = (
-    Misconception(
+    mistake(
         "options left out",
         "Encoder and decoder did not get all that config holds: length, dropout or "
         "norm order are the defaults.",
         "Compare what you hand to `Encoder` with `config.stack`, which was printed.",
-        tuple(_left_out()),
+        *tuple(_left_out()),
     ),
-    Misconception(
+    mistake(
         "final layer without a bias",
         "The model computes the right thing, but its final layer has no bias.",
         "The class's docstring says what kind of layer it is.",
-        (_wrong(bias="missing"),),
+        _wrong(bias="missing"),
     ),
-    Misconception(
+    mistake(
         "source mask not passed to the decoder",
         "`forward` gave the source's mask to the encoder only: the decoder reads "
         "padding.",
         "Who looks at the source's tokens? Count the places.",
-        (_calling(lambda self, s, t, m, f: self.decode(t, self.encode(s, m), f)),),
+        _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s, m), f)),
     ),
-    Misconception(
+    mistake(
         "source mask ignored in decode",
         "`decode` does not hand the source's mask on: the decoder reads padding.",
         "Follow `source_mask` through `decode`.",
-        (
-            _decoding(
-                lambda self, t, memory, f, m: self.final_layer(
-                    self.decoder(t, memory, f)
-                )
-            ),
+        _decoding(
+            lambda self, t, memory, f, m: self.final_layer(self.decoder(t, memory, f))
         ),
     ),
-    Misconception(
+    mistake(
         "source mask not passed to the encoder",
         "The encoder runs without a mask: its words attend to padding.",
         "Follow `source_mask` through `forward` and `encode`.",
-        (
-            _wrong(encode=lambda self, source, source_mask=None: self.encoder(source)),
-            _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s), f, m)),
-        ),
+        _wrong(encode=lambda self, source, source_mask=None: self.encoder(source)),
+        _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s), f, m)),
     ),
-    Misconception(
+    mistake(
         "source mask not used",
         "The source's mask went nowhere: encoder and decoder read padding.",
         "Who looks at the source's tokens? Count the places.",
-        (_calling(lambda self, s, t, m, f: self.decode(t, self.encode(s), f)),),
+        _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s), f)),
     ),
-    Misconception(
+    mistake(
         "masks exchanged in decode",
         "`decode` gave the two masks to the decoder in the wrong order.",
         "Compare the order of the arguments of `decode` with the decoder's own.",
-        (
-            _decoding(
-                lambda self, t, memory, f, m: self.final_layer(
-                    self.decoder(t, memory, m, f)
-                )
-            ),
+        _decoding(
+            lambda self, t, memory, f, m: self.final_layer(
+                self.decoder(t, memory, m, f)
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "target mask not passed",
         "The decoder runs without the target's mask: it sees the words it is asked "
         "for.",
         "Follow `target_mask` through `forward` and `decode`.",
-        (
-            _decoding(
-                lambda self, t, memory, f, m: self.final_layer(
-                    self.decoder(t, memory, None, m)
-                )
-            ),
-            _calling(
-                lambda self, s, t, m, f: self.decode(t, self.encode(s, m), None, m)
-            ),
+        _decoding(
+            lambda self, t, memory, f, m: self.final_layer(
+                self.decoder(t, memory, None, m)
+            )
         ),
+        _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s, m), None, m)),
     ),
-    Misconception(
+    mistake(
         "masks exchanged",
         "`forward` gave the two masks to `decode` in the wrong order.",
         "Compare the order of the arguments of `forward` with those of `decode`.",
-        (_calling(lambda self, s, t, m, f: self.decode(t, self.encode(s, m), m, f)),),
+        _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s, m), m, f)),
     ),
-    Misconception(
+    mistake(
         "target mask on the encoder",
         "The encoder got the target's mask; it reads the source, all of it at once.",
         "Which mask belongs to which side?",
-        (_calling(lambda self, s, t, m, f: self.decode(t, self.encode(s, f), f, m)),),
+        _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s, f), f, m)),
     ),
-    Misconception(
+    mistake(
         "no last layer",
         "What comes back has the width of the model: nothing scores the words.",
         "Which of the three parts is never used?",
-        (_decoding(lambda self, t, memory, f, m: self.decoder(t, memory, f, m)),),
+        _decoding(lambda self, t, memory, f, m: self.decoder(t, memory, f, m)),
     ),
-    Misconception(
+    mistake(
         "last layer in forward only",
         "`forward` returns scores, but `decode` alone returns vectors.",
         "What does the docstring of `decode` promise?",
-        (
-            _wrong(
-                decode=lambda self, t, memory, f, m=None: self.decoder(t, memory, f, m),
-                forward=lambda self, s, t, m, f: self.final_layer(
-                    self.decode(t, self.encode(s, m), f, m)
-                ),
+        _wrong(
+            decode=lambda self, t, memory, f, m=None: self.decoder(t, memory, f, m),
+            forward=lambda self, s, t, m, f: self.final_layer(
+                self.decode(t, self.encode(s, m), f, m)
             ),
         ),
     ),
-    Misconception(
+    mistake(
         "last layer twice",
         "The scores went through the last layer again.",
         "Which of your methods applies `final_layer`, and who calls that method?",
-        (
-            _calling(
-                lambda self, *inputs: self.final_layer(
-                    Transformer.forward(self, *inputs)
-                )
-            ),
+        _calling(
+            lambda self, *inputs: self.final_layer(Transformer.forward(self, *inputs))
         ),
     ),
-    Misconception(
+    mistake(
         "softmax on the scores",
         "A softmax, or its logarithm, was taken; the loss wants raw scores.",
         "What does the docstring call the result?",
-        (
-            _finishing(lambda logits: logits.softmax(-1)),
-            _finishing(lambda logits: logits.log_softmax(-1)),
-            _ending(lambda logits: logits.softmax(-1)),
-            _ending(lambda logits: logits.log_softmax(-1)),
-        ),
+        _finishing(lambda logits: logits.softmax(-1)),
+        _finishing(lambda logits: logits.log_softmax(-1)),
+        _ending(lambda logits: logits.softmax(-1)),
+        _ending(lambda logits: logits.log_softmax(-1)),
     ),
-    Misconception(
+    mistake(
         "words instead of scores",
         "What comes back is the best word at each place, not a score for every word.",
         "What does the docstring call the result? Could a loss learn from one word?",
-        (
-            _finishing(lambda logits: logits.argmax(-1)),
-            _ending(lambda logits: logits.argmax(-1)),
-        ),
+        _finishing(lambda logits: logits.argmax(-1)),
+        _ending(lambda logits: logits.argmax(-1)),
     ),
-    Misconception(
+    mistake(
         "only the last place",
         "Scores came back for the last place only; training needs them at every place.",
         "What shape does the docstring of `decode` promise?",
-        (
-            _finishing(lambda logits: logits[:, -1]),
-            _ending(lambda logits: logits[:, -1]),
-        ),
+        _finishing(lambda logits: logits[:, -1]),
+        _ending(lambda logits: logits[:, -1]),
     ),
-    Misconception(
+    mistake(
         "decoder reads the source",
         "The decoder got the source's words, not those of the target.",
         "What goes in at the bottom of the right half of the figure?",
-        (_calling(lambda self, s, t, m, f: self.decode(s, self.encode(s, m), f, m)),),
+        _calling(lambda self, s, t, m, f: self.decode(s, self.encode(s, m), f, m)),
     ),
-    Misconception(
+    mistake(
         "encoder reads the target",
         "The encoder got the target's words, not those of the source.",
         "What goes in at the bottom of the left half of the figure?",
-        (_calling(lambda self, s, t, m, f: self.decode(t, self.encode(t, m), f, m)),),
+        _calling(lambda self, s, t, m, f: self.decode(t, self.encode(t, m), f, m)),
     ),
-    Misconception(
+    mistake(
         "vocabularies exchanged",
         "The encoder got the target's vocabulary and the decoder the source's.",
         "Which half of the figure reads which language?",
-        (_wrong(__init__=_other_vocabularies),),
+        _wrong(__init__=_other_vocabularies),
     ),
-    Misconception(
+    mistake(
         "source words scored",
         "The last layer has a score for every word of the source.",
         "Words of which language does the model write?",
-        (_wrong(__init__=_source_words_scored),),
+        _wrong(__init__=_source_words_scored),
     ),
-    Misconception(
+    mistake(
         "encoder cut off",
         "The result is right, but no gradient reaches the encoder: it would never "
         "learn.",
         "Look for `detach` or `no_grad` around the encoder.",
-        (_calling(_detached),),
+        _calling(_detached),
     ),
 )
 
@@ -451,84 +432,83 @@ def _count_cases(seed: int) -> list[Case]:
 
 
 COUNT_MISTAKES = (
-    Misconception(
+    mistake(
         "no biases",
         "The matrices are all there, but linear layers also have a bias.",
         "How many numbers does `nn.Linear(3, 5)` hold?",
-        (
-            partial(_count, bias=0, last_bias=0),
-            partial(_count, bias=0, last_bias=0, norm=1),
-            partial(_count, bias=0),
-        ),
+        partial(_count, bias=0, last_bias=0),
+        partial(_count, bias=0, last_bias=0, norm=1),
+        partial(_count, bias=0),
     ),
-    Misconception(
+    mistake(
         "half a norm",
         "A layer norm was counted with one number per feature; it has a gain and a "
         "bias.",
         "How many numbers does `nn.LayerNorm(5)` hold?",
-        (partial(_count, norm=1),),
+        partial(_count, norm=1),
     ),
-    Misconception(
+    mistake(
         "no norms",
         "The layer norms were left out; each has a gain and a bias.",
         "How many numbers does `nn.LayerNorm(5)` hold?",
-        (partial(_count, norm=0),),
+        partial(_count, norm=0),
     ),
-    Misconception(
+    mistake(
         "decoder layer counted like an encoder layer",
         "A decoder layer has a second attention and a third norm.",
         "Compare your two layers with the figure, box by box.",
-        (partial(_count, attentions=1, norms=2),),
+        partial(_count, attentions=1, norms=2),
     ),
-    Misconception(
+    mistake(
         "third norm missing",
         "The second attention of the decoder was counted, its norm was not.",
         "How many `Add & Norm` boxes does a decoder layer have?",
-        (partial(_count, norms=2),),
+        partial(_count, norms=2),
     ),
-    Misconception(
+    mistake(
         "attention counted per head",
         "The matrices of the attention were counted once per head; the heads share "
         "their width.",
         "What did exercise 3.1 do with W_q: copy it, or cut its result?",
-        (partial(_count, heads=True),),
+        partial(_count, heads=True),
     ),
-    Misconception(
+    mistake(
         "W_o forgotten",
         "Three matrices were counted in each attention; the heads' results go through "
         "a fourth.",
         "Name the linear layers of `MultiHeadAttention`.",
-        (partial(_count, attention_layers=3),),
+        partial(_count, attention_layers=3),
     ),
-    Misconception(
+    mistake(
         "positions counted",
         "The table of positions was counted; it is computed from sines, not learned.",
         "Which tables does training change?",
-        (partial(_count, positions=1), partial(_count, positions=2)),
+        partial(_count, positions=1),
+        partial(_count, positions=2),
     ),
-    Misconception(
+    mistake(
         "one embedding",
         "Only one of the two embeddings was counted; each language has its own.",
         "How many tables turn ids into vectors?",
-        (partial(_count, embeddings=1),),
+        partial(_count, embeddings=1),
     ),
-    Misconception(
+    mistake(
         "no last layer",
         "The layer that scores the words is missing.",
         "What stands on top of the decoder?",
-        (partial(_count, last=0),),
+        partial(_count, last=0),
     ),
-    Misconception(
+    mistake(
         "bias of the last layer",
         "The last layer was counted without its bias.",
         "How many numbers does `nn.Linear(3, 5)` hold?",
-        (partial(_count, last_bias=0),),
+        partial(_count, last_bias=0),
     ),
-    Misconception(
+    mistake(
         "one layer each",
         "One encoder layer and one decoder layer were counted, not num_layers of each.",
         "Where does your sum use `num_layers`?",
-        (partial(_count, stacks=False),),
+        partial(_count, stacks=False),
     ),
 )
 

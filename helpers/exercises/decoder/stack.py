@@ -7,15 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.decoder.shared import (
-    TABLE,
-    no_future,
-    normal,
-    real,
-    shake,
-    words,
-)
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.decoder.shared import TABLE
+from helpers.exercises.kit import normal, padded, shake, words
+from helpers.models.masks import look_ahead_mask
 from helpers.models.positions import PositionalEncoding, TokenEmbedding
 from helpers.models.transformer import DecoderLayer
 
@@ -123,7 +118,7 @@ def _cases(seed: int) -> list[Case]:
         batch, query, key = size
         ids = words(draw, init[0], batch, query)
         memory = normal(draw, batch, key, init[1])
-        args = (ids, memory, no_future(query))
+        args = (ids, memory, look_ahead_mask(query))
         args += () if source_mask is None else (source_mask,)
         names = ("ids", "memory", "target_mask", "source_mask")
         rest = {"look": look, "tolerance": TABLE, **more}
@@ -132,11 +127,11 @@ def _cases(seed: int) -> list[Case]:
     sizes = (13, 6, 3, 11, 2, 9)
     return [
         case("two layers", (2, 5, 7), (*sizes, 0.0)),
-        case("padding in the source", (2, 5, 7), (*sizes, 0.0), real(7, 4, of=7)),
+        case("padding in the source", (2, 5, 7), (*sizes, 0.0), padded(7, 4, length=7)),
         case("pre-norm, three layers", (3, 4, 2), (17, 10, 5, 7, 3, 8, 0.0, True)),
         case(
             "source and target both 5 long",
-            *((2, 5, 5), (*sizes, 0.0), real(3, 5, of=5)),
+            *((2, 5, 5), (*sizes, 0.0), padded(3, 5, length=5)),
         ),
         case("one layer", (2, 5, 7), (13, 6, 2, 11, 1, 9, 0.0)),
         case("dropout 1.0, in eval mode", (2, 5, 7), (*sizes, 1.0)),
@@ -205,127 +200,125 @@ def _output_as_memory(self: Any, x: Tensor, memory: Tensor, *masks: Any) -> Tens
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "one layer, used again and again",
         "All layers are one and the same: they share their weights.",
         "How often is a layer created, and how often is it put into the list?",
-        (
-            _wrong(stack=lambda self, count: nn.ModuleList([self.layer()] * count)),
-            _wrong(
-                stack=lambda self, count: nn.ModuleList([self.layer()]),
-                climb=lambda self, x, *inputs: [
-                    x := self.run(self.layers[0], x, *inputs) for _ in range(2)
-                ][-1],
-            ),
+        _wrong(stack=lambda self, count: nn.ModuleList([self.layer()] * count)),
+        _wrong(
+            stack=lambda self, count: nn.ModuleList([self.layer()]),
+            climb=lambda self, x, *inputs: [
+                x := self.run(self.layers[0], x, *inputs) for _ in range(2)
+            ][-1],
         ),
     ),
-    Misconception(
+    mistake(
         "only the last layer counts",
         "Every layer started from the embeddings: the others' work was thrown away.",
         "What should go into the second layer?",
-        (_wrong(climb=_always_from_the_start),),
+        _wrong(climb=_always_from_the_start),
     ),
-    Misconception(
+    mistake(
         "a plain list",
         "The layers are in a Python list: torch does not see their weights.",
         "Which container tells the module that it has sub-modules?",
-        (_wrong(stack=lambda self, count: [self.layer() for _ in range(count)]),),
+        _wrong(stack=lambda self, count: [self.layer() for _ in range(count)]),
     ),
-    Misconception(
+    mistake(
         "target mask not passed",
         "The layers never got the target's mask: every word sees the words after it.",
         "Follow `target_mask` to the call of a layer.",
-        (_running(lambda x, memory, target, source: (x, memory, None, source)),),
+        _running(lambda x, memory, target, source: (x, memory, None, source)),
     ),
-    Misconception(
+    mistake(
         "source mask not passed",
         "The layers never got the source's mask: they read padding.",
         "Follow `source_mask` to the call of a layer.",
-        (_running(lambda x, memory, target, source: (x, memory, target, None)),),
+        _running(lambda x, memory, target, source: (x, memory, target, None)),
     ),
-    Misconception(
+    mistake(
         "masks exchanged",
         "Each layer got the two masks in the wrong order.",
         "Compare the order of the arguments with the layer's own.",
-        (_running(lambda x, memory, target, source: (x, memory, source, target)),),
+        _running(lambda x, memory, target, source: (x, memory, source, target)),
     ),
-    Misconception(
+    mistake(
         "memory overwritten",
         "From the second layer on, what was read as memory came from the decoder.",
         "The encoder's output is the same for all layers. Which name holds it?",
-        (_wrong(climb=_output_as_memory),),
+        _wrong(climb=_output_as_memory),
     ),
-    Misconception(
+    mistake(
         "x and memory exchanged",
         "The layers got memory first and what is written second.",
         "Compare the order of the arguments with the layer's own.",
-        (_running(lambda x, memory, target, source: (memory, x, target, source)),),
+        _running(lambda x, memory, target, source: (memory, x, target, source)),
     ),
-    Misconception(
+    mistake(
         "positions forgotten",
         "The words have no positions: the model can't tell their order.",
         "Which of the parts of `__init__` is never used?",
-        (_wrong(embed=lambda self, ids: self.embedding(ids)),),
+        _wrong(embed=lambda self, ids: self.embedding(ids)),
     ),
-    Misconception(
+    mistake(
         "norm_first not passed on",
         "The layers are post-norm, whatever was asked for.",
         "Follow `norm_first` from the arguments of `__init__` to the layers.",
-        (_with_options(lambda rate, norm_first: (rate, False)),),
+        _with_options(lambda rate, norm_first: (rate, False)),
     ),
-    Misconception(
+    mistake(
         "dropout not passed on",
         "The layers drop a tenth, whatever rate was asked for.",
         "Follow `dropout` from the arguments of `__init__` to the layers.",
-        (_with_options(lambda rate, norm_first: (0.1, norm_first)),),
+        _with_options(lambda rate, norm_first: (0.1, norm_first)),
     ),
-    Misconception(
+    mistake(
         "no option passed on",
         "The layers were built with sizes only: dropout and norm order are defaults.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        (_with_options(lambda rate, norm_first: (0.1, False)),),
+        _with_options(lambda rate, norm_first: (0.1, False)),
     ),
-    Misconception(
+    mistake(
         "only the first layer",
         "The result is what the first layer put out.",
         "Does the loop end too early? Look at the indentation of `return`.",
-        (_wrong(climb=_first_only),),
+        _wrong(climb=_first_only),
     ),
-    Misconception(
+    mistake(
         "last norm after every layer",
         "The last norm came after each layer, not once at the end.",
         "Is it inside your loop?",
-        (_wrong(climb=_norm_every_layer, finish=lambda self, x: x),),
+        _wrong(climb=_norm_every_layer, finish=lambda self, x: x),
     ),
-    Misconception(
+    mistake(
         "embedding scaled twice",
         "The words' vectors were multiplied by the root of d_model once more.",
         "What does `TokenEmbedding` do itself? Its line in `__init__` says it.",
-        (_wrong(embed=_scaled),),
+        _wrong(embed=_scaled),
     ),
-    Misconception(
+    mistake(
         "words added twice",
         "The words' vectors were added to a sum that holds them already.",
         "What does `PositionalEncoding` return: its table, or x plus its table?",
-        (_wrong(embed=_words_twice),),
+        _wrong(embed=_words_twice),
     ),
-    Misconception(
+    mistake(
         "dropout before the positions",
         "Dropout hit the words before the positions were added.",
         "In which order does the text name words, positions and dropout?",
-        (_wrong(embed=_drop_words, drop=lambda self, x: x),),
+        _wrong(embed=_drop_words, drop=lambda self, x: x),
     ),
-    Misconception(
+    mistake(
         "last norm missing",
         "A pre-norm stack ends with one more layer norm; it is not used.",
         "Which of the parts of `__init__` is never used?",
-        (_wrong(finish=lambda self, x: x),),
+        _wrong(finish=lambda self, x: x),
     ),
-    Misconception(
+    mistake(
         "no dropout on the embeddings",
         "In training nothing is dropped from the sum of word and position.",
         "Which of the parts of `__init__` is never used?",
-        (_wrong(drop=lambda self, x: x),),
+        _wrong(drop=lambda self, x: x),
     ),
 )
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
 from helpers.exercises.embeddings.encoding import table_step
 from helpers.models.positions import positional_encoding
 
@@ -176,7 +176,7 @@ def _two_wide(make: Callable) -> bool:
 
 
 def _known(name: str, done: str, where: str, *spellings: Any) -> Misconception:
-    return Misconception(name, done, where, spellings)
+    return mistake(name, done, where, *spellings)
 
 
 MISTAKES = (

@@ -8,7 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception, Property
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Property,
+    mistake,
+)
 from helpers.exercises.embeddings.shared import in_float64
 from helpers.models import positions
 
@@ -82,7 +88,7 @@ def _overwritten(length: int, d_model: int) -> Tensor:
 
 def _known(name: str, done: str, where: str, *also: Callable, **step: Any) -> Any:
     spelling = (partial(table_step, **step),) if step else ()
-    return Misconception(name, done, where, (*spelling, *also))
+    return mistake(name, done, where, *spelling, *also)
 
 
 def _transposed(length: int, d_model: int) -> Tensor:

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
-from helpers.exercises.embeddings.shared import normal, some_ids
+from helpers.exercises.embeddings.shared import some_ids
+from helpers.exercises.kit import normal
 from helpers.models import positions
 
 # --- 1.4b ---
@@ -75,7 +76,7 @@ def _module(name: str = "", **steps: Any) -> type:
 
 
 def _class_mistake(name: str, done: str, where: str, *classes: type) -> Misconception:
-    return Misconception(name, done, where, classes)
+    return mistake(name, done, where, *classes)
 
 
 def _changed(result: Callable) -> type:
@@ -212,7 +213,7 @@ def _input(
 
 def _wrong_input(name: str, done: str, where: str, *more: dict, **step: Any) -> Any:
     spellings = tuple(partial(_input, **one) for one in (step, *more))
-    return Misconception(name, done, where, spellings)
+    return mistake(name, done, where, *spellings)
 
 
 @mistake(
@@ -265,11 +266,11 @@ INPUT_MISTAKES = (
         "The table is (vocabulary, d_model). Which of the two is meant?",
         scale=lambda table: table.shape[0] ** 0.5,
     ),
-    Misconception(
+    mistake(
         "root of the length",
         "The factor is the root of the number of words in the sentence.",
         "Should a word get louder in a longer sentence?",
-        (_root_of_length,),
+        _root_of_length,
     ),
     _wrong_input(
         "position from the batch axis",

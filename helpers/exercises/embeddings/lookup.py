@@ -14,7 +14,8 @@ from helpers.checks.exercise import (
     mistake,
     value_cases,
 )
-from helpers.exercises.embeddings.shared import normal, some_ids
+from helpers.exercises.embeddings.shared import some_ids
+from helpers.exercises.kit import normal
 
 
 def embed(table: Tensor, ids: Tensor) -> Tensor:
@@ -162,7 +163,7 @@ def _cut(table: Tensor, ids: Tensor) -> Tensor:
 
 
 def _shape(name: str, done: str, where: str, wrong: Any, of: int) -> Misconception:
-    return Misconception(name, done, where, (wrong,), of)
+    return mistake(name, done, where, wrong, of=of)
 
 
 SHAPES = (
@@ -271,29 +272,33 @@ EXERCISES = (
         cases=lambda seed: value_cases(within=0.005),
         proves="rows times columns times four bytes: 1.2 GB",
         misconceptions=(
-            Misconception(
+            mistake(
                 "numbers, not bytes",
                 "300 million is how many numbers there are.",
                 "How many bytes does one float32 take?",
-                (300_000_000,),
+                300_000_000,
             ),
-            Misconception(
+            mistake(
                 "gigabytes",
                 "That is in giga- or megabytes; the exercise asks for bytes.",
                 "How many bytes are in a gigabyte, or in a megabyte?",
-                (1.2, 1.118, 1.12, 1200, 1144),
+                1.2,
+                1.118,
+                1.12,
+                1200,
+                1144,
             ),
-            Misconception(
+            mistake(
                 "bits",
                 "That is how many bits the table takes.",
                 "How many bits are in a byte?",
-                (9_600_000_000,),
+                9_600_000_000,
             ),
-            Misconception(
+            mistake(
                 "float64",
                 "That is for 8 bytes a number; torch's default is float32.",
                 "How many bits does the name float32 promise?",
-                (2_400_000_000,),
+                2_400_000_000,
             ),
         ),
     ),

@@ -7,7 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception, Property
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Property,
+    mistake,
+)
 from helpers.exercises.embeddings.shared import in_float64
 from helpers.models.positions import positional_encoding
 
@@ -63,7 +69,7 @@ def _moves(case: Case, outputs: dict) -> str | None:
 
 
 def _known(name: str, done: str, where: str, *also: Callable, **step: Any) -> Any:
-    return Misconception(name, done, where, (partial(_turns, **step), *also))
+    return mistake(name, done, where, partial(_turns, **step), *also)
 
 
 def _in_halves(k: int, d_model: int) -> Tensor:
@@ -103,11 +109,11 @@ MISTAKES = (
         "If you count by twos, that number already is the formula's 2i.",
         angle=lambda k, pair, d_model: k / 10000 ** (4 * pair / d_model),
     ),
-    Misconception(
+    mistake(
         "halves",
         "The matrix fits a table with all sines left and all cosines right.",
         "Which two columns of the table belong together?",
-        (_in_halves,),
+        _in_halves,
     ),
     in_float64(_turns),
 )

@@ -1,17 +1,11 @@
 """What the exercises share: inputs of the cases, and a mistake in the dtype."""
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Misconception
-
-
-def normal(draw: torch.Generator, *size: int, dtype: Any = torch.float64) -> Tensor:
-    """Standard normal numbers, drawn in float64 whatever the dtype."""
-    return torch.randn(size, generator=draw, dtype=torch.float64).to(dtype)
+from helpers.checks.exercise import Misconception, mistake
 
 
 def some_ids(draw: torch.Generator, count: int, *size: int) -> Tensor:
@@ -23,10 +17,10 @@ def some_ids(draw: torch.Generator, count: int, *size: int) -> Tensor:
 
 def in_float64(right: Callable[..., Tensor]) -> Misconception:
     """The mistake of an answer whose numbers are right, but in float64."""
-    return Misconception(
+    return mistake(
         "float64",
         "The numbers are right, but they are float64; the docstring says float32, and "
         "a matrix product takes one dtype only.",
         "Python and numpy count in float64. Where does your result become a tensor?",
-        (lambda *args: right(*args).double(),),
+        lambda *args: right(*args).double(),
     )

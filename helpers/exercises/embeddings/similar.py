@@ -13,11 +13,10 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Misconception,
     Property,
     mistake,
 )
-from helpers.exercises.embeddings.shared import normal
+from helpers.exercises.kit import normal
 from helpers.text import word_vectors
 
 WORDS = (
@@ -302,7 +301,7 @@ def _of_rows(word: str, k: int, words: Sequence[str], vectors: Tensor) -> list[i
 
 def _nearest(name: str, done: str, where: str, *also: Callable, **step: Any) -> Any:
     spelling = (partial(_neighbours, **step),) if step else ()
-    return Misconception(name, done, where, (*spelling, *also), 0)
+    return mistake(name, done, where, *spelling, *also, of=0)
 
 
 def _but_word(ranked: list[str], word: str) -> list[str]:
@@ -434,7 +433,7 @@ def _related(
 
 def _analogy(name: str, done: str, where: str, *more: dict, **step: Any) -> Any:
     spellings = tuple(partial(_related, **one) for one in (step, *more))
-    return Misconception(name, done, where, spellings, 1)
+    return mistake(name, done, where, *spellings, of=1)
 
 
 def _second(a: str, b: str, c: str, words: Sequence[str], vectors: Tensor) -> str:
@@ -464,13 +463,13 @@ ANALOGY_MISTAKES = (
         "The result lies close to where you started. Which words can't be answers?",
         skip=lambda a, b, c: set(),
     ),
-    Misconception(
+    mistake(
         "always the second",
         "The best word was skipped, whichever it was; here it was not always one of "
         "the three.",
         "Exclude the three words by name, not by rank.",
-        (_second,),
-        1,
+        _second,
+        of=1,
     ),
     _analogy(
         "not all asked words excluded",
@@ -482,13 +481,13 @@ ANALOGY_MISTAKES = (
         ),
         skip=lambda a, b, c: {c},
     ),
-    Misconception(
+    mistake(
         "zero in place of the asked words",
         "The similarities of a, b and c were set to 0, and sometimes every other word "
         "is below 0: there one of the three came back.",
         "Which number is below every cosine?",
-        (_zero_for_asked,),
-        1,
+        _zero_for_asked,
+        of=1,
     ),
     _analogy(
         "difference turned around",
@@ -583,17 +582,17 @@ EXERCISES = (
         cases=lambda seed: [Case("your letter", look=_letter)],
         proves="most pairs unlike, some alike: only a trained table has that tail",
         misconceptions=(
-            Misconception(
+            mistake(
                 "the untrained table",
                 "A is a fresh table: no two rows are alike beyond what chance gives.",
                 "Words have neighbours. Which histogram has a tail to the right?",
-                ("A",),
+                "A",
             ),
-            Misconception(
+            mistake(
                 "the ruler",
                 "In B every pair is alike, as in 0.1, 0.2, 0.3 and so on.",
                 "Is any word unlike any other there?",
-                ("B",),
+                "B",
             ),
         ),
     ),

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.encoder.shared import lacking, normal, normalise, padded, shake
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.encoder.shared import lacking, normalise
 from helpers.exercises.encoder.stack import Encoder
+from helpers.exercises.kit import normal, padded, shake
 
 # --- 4.6 ---
 
@@ -76,84 +77,76 @@ def _positions(**steps: Callable) -> type:
 
 
 POSITION_MISTAKES = (
-    Misconception(
+    mistake(
         "norm without a bias",
         "The result is right, but the norm was built without a bias: BERT's has one.",
         "Which arguments does your norm get in `__init__`?",
-        (_positions(biases="missing in norm"),),
+        _positions(biases="missing in norm"),
     ),
-    Misconception(
+    mistake(
         "norm missing",
         "The sum was returned as it is.",
         "What comes after the three summands in the task?",
-        (_positions(finish=lambda self, x: x),),
+        _positions(finish=lambda self, x: x),
     ),
-    Misconception(
+    mistake(
         "norm before the sum",
         "First x was normalised, and then positions and types were added.",
         "What goes into the norm: one of the three, or their sum?",
-        (
-            _positions(
-                forward=lambda self, x: self.finish(x) + self.where(x) + self.kind()
-            ),
+        _positions(
+            forward=lambda self, x: self.finish(x) + self.where(x) + self.kind()
         ),
     ),
-    Misconception(
+    mistake(
         "token type forgotten",
         "Words and positions were added; the token type was not.",
         "A row that is the same for every token still moves them all.",
-        (_positions(kind=lambda self: 0.0),),
+        _positions(kind=lambda self: 0.0),
     ),
-    Misconception(
+    mistake(
         "second sentence",
         "Row 1 of the token types was taken: that is the second sentence.",
         "Count the rows from 0.",
-        (_positions(kind=lambda self: self.token_type.weight[1]),),
+        _positions(kind=lambda self: self.token_type.weight[1]),
     ),
-    Misconception(
+    mistake(
         "both token types",
         "Both rows of the token types were added.",
         "A token belongs to one sentence.",
-        (_positions(kind=lambda self: self.token_type.weight.sum(0)),),
+        _positions(kind=lambda self: self.token_type.weight.sum(0)),
     ),
-    Misconception(
+    mistake(
         "positions forgotten",
         "No position was added.",
         "Which of the two tables does your `forward` not use?",
-        (_positions(where=lambda self, x: 0.0),),
+        _positions(where=lambda self, x: 0.0),
     ),
-    Misconception(
+    mistake(
         "one position for all",
         "Every token got the row of position 0.",
         "Position 0 belongs to the first token. Which rows do the others need?",
-        (_positions(where=lambda self, x: self.position.weight[0]),),
+        _positions(where=lambda self, x: self.position.weight[0]),
     ),
-    Misconception(
+    mistake(
         "counted from 1",
         "The first token got the row of position 1.",
         "Count the rows from 0.",
-        (
-            _positions(
-                where=lambda self, x: self.position(torch.arange(1, x.shape[1] + 1))
-            ),
-            _positions(where=lambda self, x: self.position.weight[1 : x.shape[1] + 1]),
+        _positions(
+            where=lambda self, x: self.position(torch.arange(1, x.shape[1] + 1))
         ),
+        _positions(where=lambda self, x: self.position.weight[1 : x.shape[1] + 1]),
     ),
-    Misconception(
+    mistake(
         "positions along the batch",
         "Sentence number i got the row of position i.",
         "Which axis of (batch, length, d_model) counts the tokens?",
-        (
-            _positions(
-                where=lambda self, x: self.position.weight[: x.shape[0]][:, None]
-            ),
-        ),
+        _positions(where=lambda self, x: self.position.weight[: x.shape[0]][:, None]),
     ),
-    Misconception(
+    mistake(
         "eps not passed on",
         "The norm uses an epsilon of 1e-5, whatever was asked for.",
         "Follow `eps` from the arguments of `__init__` to the norm.",
-        (_positions(finish=lambda self, x: normalise(self.norm, x, 1e-5)),),
+        _positions(finish=lambda self, x: normalise(self.norm, x, 1e-5)),
     ),
 )
 
@@ -305,121 +298,121 @@ def _load_divided_in_place(encoder: nn.Module, bert: nn.Module) -> nn.Module:
 
 
 LOAD_MISTAKES = (
-    Misconception(
+    mistake(
         "words not divided",
         "The words' vectors were copied as they are, and your encoder multiplies them "
         "by the root of d_model.",
         "What must be in the table so that the product is BERT's vector?",
-        (_load(power=0.0),),
+        _load(power=0.0),
     ),
-    Misconception(
+    mistake(
         "words multiplied",
         "The words' vectors were multiplied by the root of d_model, and your encoder "
         "does it once more.",
         "What must be in the table so that the product is BERT's vector?",
-        (_load(power=0.5),),
+        _load(power=0.5),
     ),
-    Misconception(
+    mistake(
         "words divided by d_model",
         "The words' vectors were divided by d_model itself.",
         "By what does your encoder multiply them?",
-        (_load(power=-1.0),),
+        _load(power=-1.0),
     ),
-    Misconception(
+    mistake(
         "words not loaded",
         "The words' table still holds the numbers it was born with.",
         "Go through the front of BERT: how many tables does it have?",
-        (_load(skip=("words",)),),
+        _load(skip=("words",)),
     ),
-    Misconception(
+    mistake(
         "positions not loaded",
         "The positions' table still holds the numbers it was born with.",
         "Go through the front of BERT: how many tables does it have?",
-        (_load(skip=("position",)),),
+        _load(skip=("position",)),
     ),
-    Misconception(
+    mistake(
         "token types not loaded",
         "The token types still hold the numbers they were born with.",
         "Go through the front of BERT: how many tables does it have?",
-        (_load(skip=("type",)),),
+        _load(skip=("type",)),
     ),
-    Misconception(
+    mistake(
         "first norm not loaded",
         "The norm of the front still holds the numbers it was born with.",
         "How many norms has BERT beside the two of each layer?",
-        (_load(skip=("start norm",)),),
+        _load(skip=("start norm",)),
     ),
-    Misconception(
+    mistake(
         "front not loaded",
         "The layers are loaded; words, positions, token types and their norm are not.",
         "What does BERT keep under `embeddings`?",
-        (_load(skip=("words", "position", "type", "start norm")),),
+        _load(skip=("words", "position", "type", "start norm")),
     ),
-    Misconception(
+    mistake(
         "query and key exchanged",
         "The query's weights went to the key and the key's to the query.",
         "Compare the order of the arguments of `copy_layers` with yours.",
-        (_load(swap=(0, 1)),),
+        _load(swap=(0, 1)),
     ),
-    Misconception(
+    mistake(
         "key and value exchanged",
         "The key's weights went to the value and the value's to the key.",
         "Compare the order of the arguments of `copy_layers` with yours.",
-        (_load(swap=(1, 2)),),
+        _load(swap=(1, 2)),
     ),
-    Misconception(
+    mistake(
         "attention not loaded",
         "The attention still holds the numbers it was born with.",
         "Go through one layer of BERT: which of its parts have you copied?",
-        (_load(skip=("attention",)),),
+        _load(skip=("attention",)),
     ),
-    Misconception(
+    mistake(
         "output projection not loaded",
         "W_o still holds the numbers it was born with.",
         "`attention.output.dense` comes after the heads are merged. Which part is it?",
-        (_load(skip=("W_o",)),),
+        _load(skip=("W_o",)),
     ),
-    Misconception(
+    mistake(
         "norms exchanged",
         "The norm after the attention went to norm2 and the other one to norm1.",
         "Which LayerNorm lies under `attention` in BERT's layer?",
-        (_load(swap_norms=True),),
+        _load(swap_norms=True),
     ),
-    Misconception(
+    mistake(
         "norms not loaded",
         "One or both of each layer's norms still hold the numbers they were born with.",
         "Go through one layer of BERT: which of its parts have you copied?",
-        tuple(_load(skip=s) for s in (("norm1",), ("norm2",), ("norm1", "norm2"))),
+        *tuple(_load(skip=s) for s in (("norm1",), ("norm2",), ("norm1", "norm2"))),
     ),
-    Misconception(
+    mistake(
         "feed-forward not loaded",
         "Each feed-forward, or a half of it, still holds the numbers it was born with.",
         "Go through one layer of BERT: which of its parts have you copied?",
-        tuple(_load(skip=s) for s in (("W_1",), ("W_2",), ("W_1", "W_2"))),
+        *tuple(_load(skip=s) for s in (("W_1",), ("W_2",), ("W_1", "W_2"))),
     ),
-    Misconception(
+    mistake(
         "first layer everywhere",
         "Every layer got the weights of BERT's layer 0.",
         "Do both lists move on in your loop?",
-        (_load(repeat=True),),
+        _load(repeat=True),
     ),
-    Misconception(
+    mistake(
         "biases not loaded",
         "Weights were copied, but the biases of norms and feed-forward were not.",
         "A part's state has more than its weight.",
-        (_load(kinds=("weight",)),),
+        _load(kinds=("weight",)),
     ),
-    Misconception(
+    mistake(
         "BERT changed",
         "The right numbers arrived, but BERT's own table was changed on the way.",
         "Look for `/=`, `div_` and `mul_`: to whom does that tensor belong?",
-        (lambda encoder, bert: _load_divided_in_place(encoder, bert),),
+        lambda encoder, bert: _load_divided_in_place(encoder, bert),
     ),
-    Misconception(
+    mistake(
         "nothing returned",
         "The function returned nothing.",
         "Read the docstring's last line again.",
-        (lambda encoder, bert: load_bert(encoder, bert) and None,),
+        lambda encoder, bert: load_bert(encoder, bert) and None,
     ),
 )
 
@@ -485,48 +478,52 @@ def _other_eps(bert: nn.Module) -> nn.Module:
 
 
 MY_MISTAKES = (
-    Misconception(
+    mistake(
         "ReLU left",
         "The feed-forwards bend with ReLU; this BERT was trained with GELU.",
         "Look at `hidden_act` in BERT's configuration.",
-        (_mine(0.1, "relu", False, 1e-12), _mine(0.1, "relu", False, 1e-5)),
+        _mine(0.1, "relu", False, 1e-12),
+        _mine(0.1, "relu", False, 1e-5),
     ),
-    Misconception(
+    mistake(
         "the other GELU",
         "The feed-forwards bend with the tanh approximation; BERT's GELU is the exact "
         "one.",
         "There are two GELUs under two names. Which one is GPT-2's?",
-        (_mine(0.1, "gelu_tanh", False, 1e-12),),
+        _mine(0.1, "gelu_tanh", False, 1e-12),
     ),
-    Misconception(
+    mistake(
         "epsilon left",
         "The layers' norms use an epsilon of 1e-5; BERT's is far smaller.",
         "Look at `layer_norm_eps` in BERT's configuration.",
-        (_mine(0.1, "gelu", False, 1e-5), _other_eps),
+        _mine(0.1, "gelu", False, 1e-5),
+        _other_eps,
     ),
-    Misconception(
+    mistake(
         "pre-norm",
         "The layers are pre-norm; BERT's LayerNorms stand after the sums.",
         "Where does BERT print its LayerNorms: before or after `dense`?",
-        (_mine(0.1, "gelu", True, 1e-12),),
+        _mine(0.1, "gelu", True, 1e-12),
     ),
-    Misconception(
+    mistake(
         "number of heads",
         "The weights fit, but the heads are cut at other places.",
         "Look at `num_attention_heads`: no shape can tell it.",
-        (_mine(heads=1), _mine(heads=5), _mine(heads=15)),
+        _mine(heads=1),
+        _mine(heads=5),
+        _mine(heads=15),
     ),
-    Misconception(
+    mistake(
         "left in training",
         "The encoder came back in training mode, with dropout switched on.",
         "What has to be called before a model is used?",
-        (_mine(train=True),),
+        _mine(train=True),
     ),
-    Misconception(
+    mistake(
         "weights not loaded",
         "The encoder has the right shape and the numbers it was born with.",
         "Which function of yours copies the weights?",
-        (lambda bert: shaped(bert.config).eval(),),
+        lambda bert: shaped(bert.config).eval(),
     ),
 )
 

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.encoder.shared import normal
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import normal
 from helpers.models.encoder import EncoderLayer
 
 
@@ -110,63 +110,61 @@ def _same_input(layers: nn.ModuleList, loss_of: Callable, x: Tensor) -> Tensor:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "gradients piled up",
         "The second call returns larger numbers: `backward` adds to what is there.",
         "What stands in `.grad` before your backward pass?",
-        (_piled_up,),
+        _piled_up,
     ),
-    Misconception(
+    mistake(
         "from the output down",
         "The numbers are right, but the last layer comes first.",
         "Which layer should stand at place 0?",
-        (lambda *args: gradient_by_depth(*args).flip(0),),
+        lambda *args: gradient_by_depth(*args).flip(0),
     ),
-    Misconception(
+    mistake(
         "squared norm",
         "The squares were added up, but the root was not taken.",
         "What does `Tensor.norm` do after it has added the squares?",
-        (_with(measure=lambda slope: slope.square().sum()),),
+        _with(measure=lambda slope: slope.square().sum()),
     ),
-    Misconception(
+    mistake(
         "mean size",
         "The numbers are the mean size of an entry, not the norm of the gradient.",
         "Norm means: square, add up, take the root.",
-        (_with(measure=lambda slope: slope.abs().mean()),),
+        _with(measure=lambda slope: slope.abs().mean()),
     ),
-    Misconception(
+    mistake(
         "largest entry",
         "The numbers are the largest entry of each gradient, not its norm.",
         "Norm means: square, add up, take the root.",
-        (_with(measure=lambda slope: slope.abs().max()),),
+        _with(measure=lambda slope: slope.abs().max()),
     ),
-    Misconception(
+    mistake(
         "norm of the weights",
         "The weights themselves were measured, not their gradients.",
         "What does `.grad` of a weight hold after a backward pass?",
-        (
-            lambda layers, loss_of, x: torch.stack(
-                [layer.feed_forward.W_1.weight.norm() for layer in layers]
-            ),
+        lambda layers, loss_of, x: torch.stack(
+            [layer.feed_forward.W_1.weight.norm() for layer in layers]
         ),
     ),
-    Misconception(
+    mistake(
         "another matrix",
         "The gradient of W_2 was measured; W_1 was asked for.",
         "Read the docstring's last line again.",
-        (_with(of=lambda layer: layer.feed_forward.W_2.weight),),
+        _with(of=lambda layer: layer.feed_forward.W_2.weight),
     ),
-    Misconception(
+    mistake(
         "gradient of the outputs",
         "The gradients belong to what the layers put out, not to their weights.",
         "Read the docstring's last line again.",
-        (_outputs,),
+        _outputs,
     ),
-    Misconception(
+    mistake(
         "layers side by side",
         "Every layer read x itself, so there is no depth.",
         "What goes into the second layer?",
-        (_same_input,),
+        _same_input,
     ),
 )
 

@@ -11,10 +11,10 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Misconception,
+    mistake,
     value_cases,
 )
-from helpers.exercises.encoder.shared import normal
+from helpers.exercises.kit import normal
 from helpers.models.layers import ACTIVATIONS
 
 
@@ -86,53 +86,53 @@ class _NoBias(FeedForward):
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "no activation",
         "There is no bend between the two layers: together they are one linear layer.",
         "What stands in the formula between the two products?",
-        (_wrong(lambda self, x, bend: self.W_2(self.W_1(x))),),
+        _wrong(lambda self, x, bend: self.W_2(self.W_1(x))),
     ),
-    Misconception(
+    mistake(
         "activation at the end",
         "The activation came after the second layer, not between the two.",
         "Read the formula from the inside out: what happens to the first product?",
-        (_wrong(lambda self, x, bend: bend(self.W_2(self.W_1(x)))),),
+        _wrong(lambda self, x, bend: bend(self.W_2(self.W_1(x)))),
     ),
-    Misconception(
+    mistake(
         "activation twice",
         "The activation came after both layers, so no output is below it.",
         "How often does the formula bend?",
-        (_wrong(lambda self, x, bend: bend(self.W_2(bend(self.W_1(x))))),),
+        _wrong(lambda self, x, bend: bend(self.W_2(bend(self.W_1(x))))),
     ),
-    Misconception(
+    mistake(
         "always ReLU",
         "The argument `activation` is ignored: GELU was asked for, and ReLU came.",
         "Follow `activation` from the arguments of `__init__` to the place of its use.",
-        (_wrong(lambda self, x, bend: self.W_2(torch.relu(self.W_1(x)))),),
+        _wrong(lambda self, x, bend: self.W_2(torch.relu(self.W_1(x)))),
     ),
-    Misconception(
+    mistake(
         "always GELU",
         "The argument `activation` is ignored: ReLU was asked for, and GELU came.",
         "Follow `activation` from the arguments of `__init__` to the place of its use.",
-        (_wrong(lambda self, x, bend: self.W_2(ACTIVATIONS["gelu"](self.W_1(x)))),),
+        _wrong(lambda self, x, bend: self.W_2(ACTIVATIONS["gelu"](self.W_1(x)))),
     ),
-    Misconception(
+    mistake(
         "GELU by default",
         "Without an activation the class bends with GELU; ReLU is the default.",
         "Compare the first line of your `__init__` with the stub's.",
-        (_DefaultGelu,),
+        _DefaultGelu,
     ),
-    Misconception(
+    mistake(
         "residual inside",
         "The input was added to the result: that is the encoder layer's work.",
         "Does x stand alone anywhere in the formula?",
-        (_wrong(lambda self, x, bend: x + self.W_2(bend(self.W_1(x)))),),
+        _wrong(lambda self, x, bend: x + self.W_2(bend(self.W_1(x)))),
     ),
-    Misconception(
+    mistake(
         "no biases",
         "The layers were built without biases: b₁ and b₂ are missing.",
         "Compare the formula with the arguments of `nn.Linear`.",
-        (_NoBias,),
+        _NoBias,
     ),
 )
 
@@ -168,17 +168,17 @@ EXERCISES = (
         cases=lambda seed: value_cases(),
         proves="two matrices and two biases: four times as wide, twice the attention",
         misconceptions=(
-            Misconception(
+            mistake(
                 "biases forgotten",
                 "720,000 are the numbers in the two matrices.",
                 "What does each layer add after its product?",
-                (720_000,),
+                720_000,
             ),
-            Misconception(
+            mistake(
                 "as narrow as before",
                 "38,764 are the parameters for a d_ff of 64.",
                 "Here d_ff is 4 times d_model.",
-                (38_764,),
+                38_764,
             ),
         ),
     ),

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception, mistake
-from helpers.exercises.encoder.shared import normal
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.exercises.kit import normal
 
 # --- 4.5 ---
 
@@ -84,69 +84,63 @@ def _probe(
 ROWS = normal(torch.Generator().manual_seed(5), 5, 3)
 
 PROBE_MISTAKES = (
-    Misconception(
+    mistake(
         "only the shape",
         "The test says yes to all of them: each returns the right shape.",
         "Which numbers would layer norm return? Compare with them.",
-        (lambda norm: True, lambda norm: norm(torch.randn(4, 3)).shape == (4, 3)),
+        lambda norm: True,
+        lambda norm: norm(torch.randn(4, 3)).shape == (4, 3),
     ),
-    Misconception(
+    mistake(
         "wide rows, loose tolerance",
         "On wide rows n - 1 is nearly n, and the tolerance let the rest through.",
         "How many numbers per row make n and n - 1 most different?",
-        (
-            partial(_probe, size=(4, 768), flat=False, within=1e-2),
-            partial(_probe, size=(4, 512), flat=False, within=1e-2),
-            partial(_probe, size=(4, 1024), flat=False, within=1e-2),
-        ),
+        partial(_probe, size=(4, 768), flat=False, within=1e-2),
+        partial(_probe, size=(4, 512), flat=False, within=1e-2),
+        partial(_probe, size=(4, 1024), flat=False, within=1e-2),
     ),
-    Misconception(
+    mistake(
         "no row that hardly varies",
         "Epsilon was never put to the test: it matters where the variance is tiny.",
         "On which rows do √(σ² + ε) and σ + ε differ?",
-        (
-            partial(_probe, flat=False, within=1e-3),
-            partial(_probe, flat=False, within=1e-4),
-            partial(_probe, flat=False, statistics=0),
-        ),
+        partial(_probe, flat=False, within=1e-3),
+        partial(_probe, flat=False, within=1e-4),
+        partial(_probe, flat=False, statistics=0),
     ),
-    Misconception(
+    mistake(
         "only mean and spread",
         "The mean and the standard deviation of each row were tested with torch's "
         "default, which divides by n - 1: the wrong ones pass, the right ones fail.",
         "Which `correction` does the formula need?",
-        (partial(_probe, flat=False, statistics=1),),
+        partial(_probe, flat=False, statistics=1),
     ),
-    Misconception(
+    mistake(
         "a single row",
         "With one row a norm over everything is a layer norm.",
         "How many rows does it take to see that two rows are mixed?",
-        (partial(_probe, size=(1, 3)), partial(_probe, size=(1, 4))),
+        partial(_probe, size=(1, 3)),
+        partial(_probe, size=(1, 4)),
     ),
-    Misconception(
+    mistake(
         "a single row, compared loosely",
         "One row was tried, and not closely: neither ε's place nor a mixture of rows "
         "shows there.",
         "On which rows do √(σ² + ε) and σ + ε differ, and how many rows does it take?",
-        (
-            partial(_probe, size=(1, 4), flat=False, within=1e-3),
-            partial(_probe, size=(1, 4), flat=False, within=1e-4),
-        ),
+        partial(_probe, size=(1, 4), flat=False, within=1e-3),
+        partial(_probe, size=(1, 4), flat=False, within=1e-4),
     ),
-    Misconception(
+    mistake(
         "exact comparison",
         "Rounded numbers were compared with ==, so a right one fails too.",
         "How far apart may two right float64 results be?",
-        (
-            partial(_probe, within=0.0),
-            lambda norm: torch.equal(norm(ROWS), torchs_own(ROWS)),
-        ),
+        partial(_probe, within=0.0),
+        lambda norm: torch.equal(norm(ROWS), torchs_own(ROWS)),
     ),
-    Misconception(
+    mistake(
         "verdict turned around",
         "The test says yes to the wrong ones and no to the right ones.",
         "True means: it is layer norm.",
-        (lambda norm: not is_layer_norm(norm),),
+        lambda norm: not is_layer_norm(norm),
     ),
 )
 

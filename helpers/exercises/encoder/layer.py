@@ -8,16 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.encoder.shared import (
-    attend,
-    lacking,
-    normal,
-    normalise,
-    padded,
-    shake,
-    think,
-)
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.encoder.shared import lacking, normalise, think
+from helpers.exercises.kit import attend, normal, padded, shake
 from helpers.models.layers import FeedForward
 from helpers.models.multi_head import MultiHeadAttention
 
@@ -52,7 +45,7 @@ class EncoderLayer(nn.Module):
 
     def exchange(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Self-attention."""
-        return attend(self.attention, x, x, x, mask=mask)
+        return attend(self.attention, x, x, x, mask)
 
     def think(self, x: Tensor) -> Tensor:
         """The feed-forward."""
@@ -216,7 +209,7 @@ def _mask_in(norm_first: bool) -> Callable:
 
     def exchange(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
         mask = mask if self.norm_first == norm_first else None
-        return attend(self.attention, x, x, x, mask=mask)
+        return attend(self.attention, x, x, x, mask)
 
     return exchange
 
@@ -244,7 +237,7 @@ def _only_query(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
     if not self.norm_first:
         return EncoderLayer.forward(self, x, mask)
     query = self.normalise(self.norm1, x)
-    x = x + self.drop(attend(self.attention, query, x, x, mask=mask))
+    x = x + self.drop(attend(self.attention, query, x, x, mask))
     return self.add(x, self.think, self.norm2)
 
 
@@ -298,228 +291,215 @@ def _without_biases() -> Iterator[type]:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "parts without biases",
         "The layer computes the right thing, but some of its parts have no biases: "
         "BERT's numbers will not fit into it.",
         "Build the parts as the task says, without an argument that forbids a bias.",
-        tuple(_without_biases()),
+        *tuple(_without_biases()),
     ),
-    Misconception(
+    mistake(
         "residual from the normalised input",
         "In pre-norm the normalised x was added back, so the untouched x is lost.",
         "Which x travels along the residual: the one before or after the norm?",
-        (
-            _wrong(add=_from_normalised),
-            _wrong(add=_from_normalised_always),
-            _wrong(add=_from_normalised_once("norm1")),
-            _wrong(add=_from_normalised_once("norm2")),
-        ),
+        _wrong(add=_from_normalised),
+        _wrong(add=_from_normalised_always),
+        _wrong(add=_from_normalised_once("norm1")),
+        _wrong(add=_from_normalised_once("norm2")),
     ),
-    Misconception(
+    mistake(
         "no residual",
         "Nothing is added: each sublayer replaces its input.",
         "What does `Add` in `Add & Norm` add?",
-        (_wrong(add=_no_residual),),
+        _wrong(add=_no_residual),
     ),
-    Misconception(
+    mistake(
         "no residual around the attention",
         "The attention's output replaces x, it is not added to it.",
         "Compare the two halves of your layer: which one lacks a sum?",
-        (_wrong(add=_one_residual("norm1")),),
+        _wrong(add=_one_residual("norm1")),
     ),
-    Misconception(
+    mistake(
         "no residual around the feed-forward",
         "The feed-forward's output replaces x, it is not added to it.",
         "Compare the two halves of your layer: which one lacks a sum?",
-        (_wrong(add=_one_residual("norm2")),),
+        _wrong(add=_one_residual("norm2")),
     ),
-    Misconception(
+    mistake(
         "always post-norm",
         "`norm_first` changes nothing: the norm always comes after the sum.",
         "Where does your `forward` ask for norm_first?",
-        (_wrong(add=_always(False)),),
+        _wrong(add=_always(False)),
     ),
-    Misconception(
+    mistake(
         "always pre-norm",
         "`norm_first` changes nothing: the norm always comes before the sublayer.",
         "Where does your `forward` ask for norm_first?",
-        (_wrong(add=_always(True)),),
+        _wrong(add=_always(True)),
     ),
-    Misconception(
+    mistake(
         "pre-norm and post-norm exchanged",
         "With norm_first the norm comes last, and without it first.",
         "Read the condition aloud.",
-        (_wrong(add=_always(None)),),
+        _wrong(add=_always(None)),
     ),
-    Misconception(
+    mistake(
         "norm of the sublayer only",
         "In post-norm the norm got what the sublayer put out, before x was added.",
         "Which of the two comes first in `Add & Norm`?",
-        (_wrong(add=_norm_of_sublayer),),
+        _wrong(add=_norm_of_sublayer),
     ),
-    Misconception(
+    mistake(
         "no norm at all",
         "Neither of the two norms is used.",
         "Search your `forward` for norm1 and norm2.",
-        (_wrong(normalise=_no_norm("both")),),
+        _wrong(normalise=_no_norm("both")),
     ),
-    Misconception(
+    mistake(
         "second norm missing",
         "The feed-forward has no norm.",
         "How many `Add & Norm` boxes does an encoder layer have?",
-        (_wrong(normalise=_no_norm("norm2")),),
+        _wrong(normalise=_no_norm("norm2")),
     ),
-    Misconception(
+    mistake(
         "second norm missing in pre-norm",
         "In pre-norm the feed-forward reads x without its norm.",
         "How many norms does each of your two orders use?",
-        (_wrong(add=_bare_thought),),
+        _wrong(add=_bare_thought),
     ),
-    Misconception(
+    mistake(
         "one half with a fixed norm order",
         "One of the two sublayers obeys norm_first, the other does not.",
         "How often does your `forward` ask for norm_first, and for which sublayers?",
-        tuple(
+        *tuple(
             _wrong(add=_half_always(half, norm_first))
             for half in ("norm1", "norm2")
             for norm_first in (False, True)
         ),
     ),
-    Misconception(
+    mistake(
         "one norm for both",
         "Both sublayers share one norm; each has a gain and a bias of its own.",
         "How many norms did `__init__` create, and which one is used where?",
-        (
-            _wrong(forward=_one_norm("norm1")),
-            _wrong(forward=_one_norm("norm2")),
-            _wrong(forward=_norm_twice),
-        ),
+        _wrong(forward=_one_norm("norm1")),
+        _wrong(forward=_one_norm("norm2")),
+        _wrong(forward=_norm_twice),
     ),
-    Misconception(
+    mistake(
         "norms exchanged",
         "The attention got norm2 and the feed-forward norm1.",
         "Which norm belongs to which sublayer? The stub says it.",
-        (_wrong(forward=_exchanged),),
+        _wrong(forward=_exchanged),
     ),
-    Misconception(
+    mistake(
         "a wrong layer norm",
         "The layer is right, but its norms divide by n - 1 and add epsilon after the "
         "root.",
         "Go back to exercise 4.2, or build the layer with nn.LayerNorm.",
-        (_wrong(normalise=_published),),
+        _wrong(normalise=_published),
     ),
-    Misconception(
+    mistake(
         "dropout active in eval mode",
         "Dropout goes on after `.eval()`: the functional form does not know the mode.",
         "Who tells dropout whether the layer is in training?",
-        (_wrong(drop=lambda self, x: F.dropout(x, self.rate)),),
+        _wrong(drop=lambda self, x: F.dropout(x, self.rate)),
     ),
-    Misconception(
+    mistake(
         "no dropout",
         "Nothing is dropped in training.",
         "Where is the dropout of `__init__` used?",
-        (_wrong(drop=lambda self, x: x),),
+        _wrong(drop=lambda self, x: x),
     ),
-    Misconception(
+    mistake(
         "a sublayer without dropout",
         "What one of the two sublayers adds is never dropped.",
         "Count in your `forward`: sublayers, and uses of the dropout.",
-        (_wrong(add=_undropped("norm1")), _wrong(add=_undropped("norm2"))),
+        _wrong(add=_undropped("norm1")),
+        _wrong(add=_undropped("norm2")),
     ),
-    Misconception(
+    mistake(
         "dropout fixed",
         "A tenth is dropped, whatever rate was asked for.",
         "Follow `dropout` from the arguments of `__init__` to the place of its use.",
-        (_wrong(drop=lambda self, x: F.dropout(x, 0.1, self.training)),),
+        _wrong(drop=lambda self, x: F.dropout(x, 0.1, self.training)),
     ),
-    Misconception(
+    mistake(
         "dropout on the sum",
         "Dropout took the residual along: with a rate of 1 nothing is left of x.",
         "What should be dropped: x, or what the sublayer adds to it?",
-        (_wrong(add=_drop_the_sum), _wrong(add=_drop_last)),
+        _wrong(add=_drop_the_sum),
+        _wrong(add=_drop_last),
     ),
-    Misconception(
+    mistake(
         "mask ignored",
         "The mask changed nothing: tokens attend to padding.",
         "Follow `mask` to the call of the attention.",
-        (
-            _wrong(
-                exchange=lambda self, x, mask: attend(
-                    self.attention, x, x, x, mask=None
-                )
-            ),
-        ),
+        _wrong(exchange=lambda self, x, mask: attend(self.attention, x, x, x, None)),
     ),
-    Misconception(
+    mistake(
         "mask ignored in one norm order",
         "In one of the two norm orders the attention was called without the mask.",
         "Count the calls of the attention in your `forward`: does each get the mask?",
-        (_wrong(exchange=_mask_in(True)), _wrong(exchange=_mask_in(False))),
+        _wrong(exchange=_mask_in(True)),
+        _wrong(exchange=_mask_in(False)),
     ),
-    Misconception(
+    mistake(
         "mask inverted",
         "The real tokens were blocked and the padding left open.",
         "True means may attend, here and in MultiHeadAttention.",
-        (
-            _wrong(
-                exchange=lambda self, x, mask: attend(
-                    self.attention, x, x, x, mask=None if mask is None else ~mask
-                )
-            ),
+        _wrong(
+            exchange=lambda self, x, mask: attend(
+                self.attention, x, x, x, mask=None if mask is None else ~mask
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "no activation",
         "The feed-forward is linear: nothing bends between its two layers.",
         "Go back to exercise 4.1.",
-        (
-            _wrong(
-                think=lambda self, x: self.linear(x),
-                linear=lambda self, x: self.feed_forward.W_2(self.feed_forward.W_1(x)),
-            ),
+        _wrong(
+            think=lambda self, x: self.linear(x),
+            linear=lambda self, x: self.feed_forward.W_2(self.feed_forward.W_1(x)),
         ),
     ),
-    Misconception(
+    mistake(
         "activation not passed on",
         "The feed-forward uses ReLU, whatever activation was asked for.",
         "Follow `activation` from the arguments of `__init__` to the feed-forward.",
-        (_wrong(think=lambda self, x: think(self.feed_forward, x, "relu")),),
+        _wrong(think=lambda self, x: think(self.feed_forward, x, "relu")),
     ),
-    Misconception(
+    mistake(
         "eps not passed on",
         "The norms use an epsilon of 1e-5, whatever was asked for.",
         "Follow `eps` from the arguments of `__init__` to both norms.",
-        (_wrong(normalise=lambda self, part, x: normalise(part, x, 1e-5)),),
+        _wrong(normalise=lambda self, part, x: normalise(part, x, 1e-5)),
     ),
-    Misconception(
+    mistake(
         "activation and eps not passed on",
         "The feed-forward uses ReLU and the norms 1e-5, whatever was asked for.",
         "Compare the arguments of `__init__` with those you give to the parts.",
-        (
-            _wrong(
-                think=lambda self, x: think(self.feed_forward, x, "relu"),
-                normalise=lambda self, part, x: normalise(part, x, 1e-5),
-            ),
+        _wrong(
+            think=lambda self, x: think(self.feed_forward, x, "relu"),
+            normalise=lambda self, part, x: normalise(part, x, 1e-5),
         ),
     ),
-    Misconception(
+    mistake(
         "only the query normalised",
         "In pre-norm the query was normalised, but key and value were not.",
         "Self-attention gets one thing three times. Is it the same thing?",
-        (_wrong(forward=_only_query),),
+        _wrong(forward=_only_query),
     ),
-    Misconception(
+    mistake(
         "feed-forward from the layer's input",
         "The feed-forward read the layer's x, not what the attention had made of it.",
         "Which x goes into the second sublayer?",
-        (_wrong(forward=_parallel),),
+        _wrong(forward=_parallel),
     ),
-    Misconception(
+    mistake(
         "feed-forward first",
         "The feed-forward came before the attention.",
         "In which order do the two sublayers stand in the figure?",
-        (_wrong(forward=_turned),),
+        _wrong(forward=_turned),
     ),
 )
 

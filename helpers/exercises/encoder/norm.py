@@ -12,10 +12,10 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Misconception,
     Property,
+    mistake,
 )
-from helpers.exercises.encoder.shared import normal
+from helpers.exercises.kit import normal
 
 
 class LayerNorm(nn.Module):
@@ -188,203 +188,191 @@ class _Buffers(_Bare):
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "unbiased variance",
         "The variance was divided by n - 1, the default of torch's `var` and `std`.",
         "By how many numbers does σ² in the formula divide? Look at `correction`.",
-        (_standard(_unbiased),),
+        _standard(_unbiased),
     ),
-    Misconception(
+    mistake(
         "epsilon outside the root",
         "Epsilon was added to the standard deviation, after the root.",
         "Where does ε stand in the formula: under the root or beside it?",
-        (_standard(_outside),),
+        _standard(_outside),
     ),
-    Misconception(
+    mistake(
         "unbiased, and epsilon outside",
         "Two things at once, as in a published class: the variance was divided by "
         "n - 1, and epsilon was added after the root.",
         "Print the variance of [2, -1, 3, 0], then look where ε stands in the formula.",
-        (_standard(_published),),
+        _standard(_published),
     ),
-    Misconception(
+    mistake(
         "no epsilon",
         "Epsilon is missing: a constant row is 0 divided by 0.",
         "What is the variance of a row whose numbers are all equal?",
-        (
-            _standard(_over(-1, eps=0.0)),
-            _standard(
-                lambda self, x: (
-                    (x - x.mean(-1, keepdim=True))
-                    / x.std(-1, correction=0, keepdim=True)
-                )
-            ),
+        _standard(_over(-1, eps=0.0)),
+        _standard(
+            lambda self, x: (
+                (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=0, keepdim=True)
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "epsilon fixed",
         "Epsilon is 1e-5, whatever the class was built with.",
         "Does `forward` use the eps that `__init__` was given?",
-        (_standard(_over(-1, eps=1e-5)),),
+        _standard(_over(-1, eps=1e-5)),
     ),
-    Misconception(
+    mistake(
         "over the tokens",
         "Mean and variance run over the tokens of a sentence: a word's numbers depend "
         "on its neighbours.",
         "Each vector is normalised by itself. Which axis holds its numbers?",
-        (_standard(_over(-2)), _standard(_over(1))),
+        _standard(_over(-2)),
+        _standard(_over(1)),
     ),
-    Misconception(
+    mistake(
         "over the batch",
         "Mean and variance run over axis 0: that is nearly a batch norm.",
         "Each vector is normalised by itself. Which axis holds its numbers?",
-        (_standard(_over(0)),),
+        _standard(_over(0)),
     ),
-    Misconception(
+    mistake(
         "over everything",
         "One mean and one variance were taken for the whole tensor.",
         "How many means does a batch of 2 sentences of 5 words have?",
-        (_standard(_over()),),
+        _standard(_over()),
     ),
-    Misconception(
+    mistake(
         "over tokens and features",
         "One mean and one variance were taken for each sentence.",
         "How many means does a sentence of 5 words have?",
-        (_standard(_over(-2, -1)),),
+        _standard(_over(-2, -1)),
     ),
-    Misconception(
+    mistake(
         "mean not subtracted",
         "The rows were divided by their spread, but not centred first.",
         "What happens to x before the division?",
-        (
-            _standard(
-                lambda self, x: (
-                    x * (x.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
-                )
-            ),
+        _standard(
+            lambda self, x: (
+                x * (x.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "root of the mean square",
         "The rows were divided by the root of their mean square and never centred: "
         "that is RMSNorm, which newer models use.",
         "Which number does the formula subtract from every entry?",
-        (
-            _standard(
-                lambda self, x: (
-                    x * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt()
-                )
-            ),
+        _standard(
+            lambda self, x: x * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt()
         ),
     ),
-    Misconception(
+    mistake(
         "variance not around the mean",
         "The squares of the numbers themselves were averaged, not the squares of their "
         "distances from the mean.",
         "What stands in the brackets of σ² in the formula?",
-        (
-            _standard(
-                lambda self, x: (
-                    (x - x.mean(-1, keepdim=True))
-                    * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt()
-                )
-            ),
+        _standard(
+            lambda self, x: (
+                (x - x.mean(-1, keepdim=True))
+                * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt()
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "only the mean divided",
         "The mean was divided by the root, and then subtracted from x.",
         "Which does Python take first, minus or division, where no brackets stand?",
-        (
-            _standard(
-                lambda self, x: (
-                    x
-                    - x.mean(-1, keepdim=True)
-                    * (x.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
-                )
-            ),
+        _standard(
+            lambda self, x: (
+                x
+                - x.mean(-1, keepdim=True)
+                * (x.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "axis of the means lost",
         "A mean or a variance per row came back without its last axis, so it does not "
         "line up with x.",
         "Which shape has `x.mean(-1)`, and which one do the stub's comments promise?",
-        (_standard(_without_axis(True)), _standard(_without_axis(False))),
+        _standard(_without_axis(True)),
+        _standard(_without_axis(False)),
     ),
-    Misconception(
+    mistake(
         "no root",
         "The rows were divided by the variance itself.",
         "Which power of σ² stands under the fraction line?",
-        (
-            _standard(
-                lambda self, x: (
-                    (x - x.mean(-1, keepdim=True))
-                    / (x.var(-1, correction=0, keepdim=True) + self.eps)
-                )
-            ),
+        _standard(
+            lambda self, x: (
+                (x - x.mean(-1, keepdim=True))
+                / (x.var(-1, correction=0, keepdim=True) + self.eps)
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "gain and bias unused",
         "The learned gain and bias have no influence on the result.",
         "Which two symbols of the formula does your `forward` not use?",
-        (_finish(lambda self, x: x),),
+        _finish(lambda self, x: x),
     ),
-    Misconception(
+    mistake(
         "gain and bias missing",
         "The class has no parameters: it can't learn how wide its outputs should be.",
         "Which two symbols of the formula are learned?",
-        (_Bare,),
+        _Bare,
     ),
-    Misconception(
+    mistake(
         "gain and bias under other names",
         "The class has parameters, but they are not called weight and bias.",
         "What does the task want the gain and the bias to be called, and why?",
-        (_Greek,),
+        _Greek,
     ),
-    Misconception(
+    mistake(
         "gain and bias not learned",
         "Gain and bias are plain tensors: `parameters()` does not list them.",
         "Which class of torch turns a tensor into something that is learned?",
-        (_Plain, _Buffers),
+        _Plain,
+        _Buffers,
     ),
-    Misconception(
+    mistake(
         "gain does not start as ones",
         "The formula is right, but a fresh module does not have a gain of ones: it "
         "does more than normalise before it has learned anything.",
         "By which number do you multiply if nothing should change?",
-        (_born(weight=torch.zeros), _born(weight=torch.randn)),
+        _born(weight=torch.zeros),
+        _born(weight=torch.randn),
     ),
-    Misconception(
+    mistake(
         "bias does not start as zeros",
         "The formula is right, but a fresh module does not have a bias of zeros: it "
         "does more than normalise before it has learned anything.",
         "Which number do you add if nothing should change?",
-        (_born(bias=torch.ones), _born(bias=torch.randn)),
+        _born(bias=torch.ones),
+        _born(bias=torch.randn),
     ),
-    Misconception(
+    mistake(
         "gain and bias start as other numbers",
         "The formula is right, but in a fresh module neither is the gain all ones nor "
         "the bias all zeros.",
         "By which number do you multiply, and which one do you add, if nothing should "
         "change?",
-        (
-            _born(weight=torch.zeros, bias=torch.ones),
-            _born(weight=torch.randn, bias=torch.randn),
-        ),
+        _born(weight=torch.zeros, bias=torch.ones),
+        _born(weight=torch.randn, bias=torch.randn),
     ),
-    Misconception(
+    mistake(
         "only the gain",
         "The result is multiplied by the gain, but the bias is not added.",
         "Compare the end of the formula with your last line.",
-        (_finish(lambda self, x: self.weight * x),),
+        _finish(lambda self, x: self.weight * x),
     ),
-    Misconception(
+    mistake(
         "gain and bias exchanged",
         "The bias multiplies and the gain is added.",
         "Which of the two starts as ones, and why?",
-        (_finish(lambda self, x: self.bias * x + self.weight),),
+        _finish(lambda self, x: self.bias * x + self.weight),
     ),
 )
 

@@ -6,8 +6,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception, Property
-from helpers.exercises.encoder.shared import normal
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Property,
+    mistake,
+)
+from helpers.exercises.kit import normal
 
 
 def mean_pool(hidden: Tensor, real: Tensor) -> Tensor:
@@ -67,84 +73,78 @@ def _up_to_the_last(hidden: Tensor, real: Tensor) -> Tensor:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "padding only at the end",
         "The first tokens of each sentence were averaged, as many as are real; but "
         "padding may also stand in front or between.",
         "`real` says for each token whether it counts, not only how many do.",
-        (_up_to_the_last,),
+        _up_to_the_last,
     ),
-    Misconception(
+    mistake(
         "padding included",
         "The mean runs over padding, too, which means nothing.",
         "Does your function use `real`?",
-        (lambda hidden, real: hidden.mean(1),),
+        lambda hidden, real: hidden.mean(1),
     ),
-    Misconception(
+    mistake(
         "numbers of tokens without an axis",
         "The sums are (batch, d_model), the numbers of tokens only (batch): they do "
         "not line up.",
         "Shapes are lined up from the right. Which axis should a sum not lose?",
-        (lambda hidden, real: _summed(hidden, real) / real.sum(1),),
+        lambda hidden, real: _summed(hidden, real) / real.sum(1),
     ),
-    Misconception(
+    mistake(
         "tokens met features",
         "`real` has no axis for the features, or has it in the wrong place.",
         "Shapes are lined up from the right: write both below each other.",
-        (
-            lambda hidden, real: _by_count((hidden * real).sum(1), real),
-            lambda hidden, real: _by_count((hidden * real[:, None]).sum(1), real),
-        ),
+        lambda hidden, real: _by_count((hidden * real).sum(1), real),
+        lambda hidden, real: _by_count((hidden * real[:, None]).sum(1), real),
     ),
-    Misconception(
+    mistake(
         "padding in the sum",
         "The sum runs over padding, too, though it was divided by the right number.",
         "Which vectors did you add up for the shortest sentence?",
-        (lambda hidden, real: _by_count(hidden.sum(1), real),),
+        lambda hidden, real: _by_count(hidden.sum(1), real),
     ),
-    Misconception(
+    mistake(
         "divided by the length",
         "Only real tokens were added up, but the sum was divided by the padded length.",
         "How many numbers were added up for the shortest sentence?",
-        (lambda hidden, real: (hidden * real[..., None]).mean(1),),
+        lambda hidden, real: (hidden * real[..., None]).mean(1),
     ),
-    Misconception(
+    mistake(
         "sum instead of mean",
         "The real tokens were added up and not divided.",
         "What turns a sum into a mean?",
-        (_summed,),
+        _summed,
     ),
-    Misconception(
+    mistake(
         "divided by all tokens of the batch",
         "The sum was divided by the number of real tokens of all sentences together.",
         "Along which axis does the number of tokens belong to one sentence?",
-        (lambda hidden, real: _summed(hidden, real) / real.sum(),),
+        lambda hidden, real: _summed(hidden, real) / real.sum(),
     ),
-    Misconception(
+    mistake(
         "only the first token",
         "The first token's vector was returned, and nothing was averaged.",
         "A mean needs all real tokens.",
-        (lambda hidden, real: hidden[:, 0],),
+        lambda hidden, real: hidden[:, 0],
     ),
-    Misconception(
+    mistake(
         "mean of the padding",
         "The mean runs over the padding, not over the real tokens.",
         "True means a real token.",
-        (
-            lambda hidden, real: (
-                _summed(hidden, ~real) / (~real).sum(-1, keepdim=True).clamp(min=1)
-            ),
-            lambda hidden, real: _summed(hidden, ~real) / (~real).sum(-1, keepdim=True),
+        lambda hidden, real: (
+            _summed(hidden, ~real) / (~real).sum(-1, keepdim=True).clamp(min=1)
         ),
+        lambda hidden, real: _summed(hidden, ~real) / (~real).sum(-1, keepdim=True),
     ),
-    Misconception(
+    mistake(
         "over the features",
         "The mean runs over the features: one number per token came back.",
         "Which axis of (batch, length, d_model) should be gone afterwards?",
-        (
-            lambda hidden, real: hidden.mean(-1) * real,
-            lambda hidden, real: hidden.mean(-1),
-        ),
+        lambda hidden, real: hidden.mean(-1) * real,
+        lambda hidden, real: hidden.mean(-1),
     ),
 )
 

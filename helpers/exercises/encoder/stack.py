@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.encoder import layer as one
-from helpers.exercises.encoder.shared import padded, shake
+from helpers.exercises.kit import padded, shake
 from helpers.models.encoder import EncoderLayer
 from helpers.models.positions import PositionalEncoding
 
@@ -259,220 +259,193 @@ def _plain(self: Any, ids: Tensor) -> Tensor:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "embedding not scaled",
         "The words' vectors were not multiplied by the root of d_model.",
         "Compare the first line of your `forward` with the formula.",
-        (_wrong(embed=_plain),),
+        _wrong(embed=_plain),
     ),
-    Misconception(
+    mistake(
         "positions scaled too",
         "The sum of words and positions was scaled; only the words should be.",
         "What stands inside the brackets that you multiply?",
-        (
-            _wrong(
-                embed=lambda self, ids: (
-                    self.positions(self.embedding(ids))
-                    * self.embedding.embedding_dim**0.5
-                )
-            ),
+        _wrong(
+            embed=lambda self, ids: (
+                self.positions(self.embedding(ids)) * self.embedding.embedding_dim**0.5
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "scaled by d_model",
         "The words' vectors were multiplied by d_model itself.",
         "Which function of d_model stands in the formula?",
-        (
-            _wrong(
-                embed=lambda self, ids: self.positions(
-                    self.embedding(ids) * self.embedding.embedding_dim
-                )
-            ),
+        _wrong(
+            embed=lambda self, ids: self.positions(
+                self.embedding(ids) * self.embedding.embedding_dim
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "divided by the root",
         "The words' vectors were divided by the root of d_model: they almost vanish "
         "beside the positions.",
         "Should words or positions carry most of the sum?",
-        (
-            _wrong(
-                embed=lambda self, ids: self.positions(
-                    self.embedding(ids) / self.embedding.embedding_dim**0.5
-                )
-            ),
+        _wrong(
+            embed=lambda self, ids: self.positions(
+                self.embedding(ids) / self.embedding.embedding_dim**0.5
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "no positions",
         "The positions were never added: any order of words gives the same vectors.",
         "Which part of `__init__` does your `forward` not use?",
-        (
-            _wrong(
-                embed=lambda self, ids: (
-                    self.embedding(ids) * self.embedding.embedding_dim**0.5
-                )
-            ),
+        _wrong(
+            embed=lambda self, ids: (
+                self.embedding(ids) * self.embedding.embedding_dim**0.5
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "words added twice",
         "The words' vectors were added to a sum that holds them already.",
         "What does `PositionalEncoding` return: its rows, or x plus its rows?",
-        (_wrong(embed=_words_twice),),
+        _wrong(embed=_words_twice),
     ),
-    Misconception(
+    mistake(
         "max_length ignored",
         "There are 512 positions, whatever max_length says.",
         "Follow `max_length` from the arguments of `__init__` to the positions.",
-        (_FixedLength,),
+        _FixedLength,
     ),
-    Misconception(
+    mistake(
         "mask not passed on",
         "The layers were called without the mask: tokens attend to padding.",
         "Follow `mask` to the call of each layer.",
-        (_wrong(climb=lambda self, x, mask: Encoder.climb(self, x, None)),),
+        _wrong(climb=lambda self, x, mask: Encoder.climb(self, x, None)),
     ),
-    Misconception(
+    mistake(
         "mask for the first layer only",
         "Only the first layer got the mask.",
         "Does padding become readable after one layer?",
-        (_wrong(climb=_mask_once),),
+        _wrong(climb=_mask_once),
     ),
-    Misconception(
+    mistake(
         "one layer, many times",
         "All layers are one and the same object: they share their weights.",
         "How often is EncoderLayer called? `[layer] * 3` holds one layer three times.",
-        (_wrong(stack=_same_layer),),
+        _wrong(stack=_same_layer),
     ),
-    Misconception(
+    mistake(
         "layers in a plain list",
         "The layers are in a plain list: torch does not look into it, and "
         "`parameters()` misses them.",
         "Which list of torch registers the modules that it holds?",
-        (_wrong(stack=_plain_list),),
+        _wrong(stack=_plain_list),
     ),
-    Misconception(
+    mistake(
         "every layer reads the embedding",
         "Each layer got the embedded words; what the layer before had made of them "
         "was lost.",
         "What goes into the second layer?",
-        (_wrong(climb=_from_the_start),),
+        _wrong(climb=_from_the_start),
     ),
-    Misconception(
+    mistake(
         "only the first layer",
         "The result is what the first layer put out.",
         "Does the loop end too early? Look at the indentation of `return`.",
-        (_wrong(climb=_only_first), _wrong(climb=_only_first_returned)),
+        _wrong(climb=_only_first),
+        _wrong(climb=_only_first_returned),
     ),
-    Misconception(
+    mistake(
         "a residual around each layer",
         "Each layer's output was added to its input; the residuals are inside already.",
         "Does the encoder add anything that its layers don't?",
-        (_wrong(climb=_residuals),),
+        _wrong(climb=_residuals),
     ),
-    Misconception(
+    mistake(
         "last norm missing",
         "With norm_first nothing normalises the last sum.",
         "What comes out of a pre-norm layer: something normalised, or a sum?",
-        (_wrong(finish=lambda self, x: x),),
+        _wrong(finish=lambda self, x: x),
     ),
-    Misconception(
+    mistake(
         "last norm always",
         "The last norm is also there without norm_first, where each layer ends with "
         "one of its own.",
         "When is the last norm needed?",
-        (_wrong(finish=_norm_always), _wrong(finish=_norm_always_as_born)),
+        _wrong(finish=_norm_always),
+        _wrong(finish=_norm_always_as_born),
     ),
-    Misconception(
+    mistake(
         "last norm after every layer",
         "The last norm came after each layer, not once at the end.",
         "Is it inside your loop?",
-        (_wrong(climb=_norm_every_layer, finish=lambda self, x: x),),
+        _wrong(climb=_norm_every_layer, finish=lambda self, x: x),
     ),
-    Misconception(
+    mistake(
         "no dropout",
         "Nothing is dropped from the sum of words and positions in training.",
         "Where is the dropout of `__init__` used?",
-        (_wrong(drop=lambda self, x: x),),
+        _wrong(drop=lambda self, x: x),
     ),
-    Misconception(
+    mistake(
         "dropout before the positions",
         "Dropout hit the words before the positions were added.",
         "In which order do the two steps stand in the task?",
-        (_wrong(embed=_drop_words, drop=lambda self, x: x),),
+        _wrong(embed=_drop_words, drop=lambda self, x: x),
     ),
-    Misconception(
+    mistake(
         "dropout active in eval mode",
         "Dropout goes on after `.eval()`: the functional form does not know the mode.",
         "Who tells dropout whether the encoder is in training?",
-        (_wrong(drop=lambda self, x: F.dropout(x, self.options[0])),),
+        _wrong(drop=lambda self, x: F.dropout(x, self.options[0])),
     ),
-    Misconception(
+    mistake(
         "norm_first not passed on",
         "The layers are post-norm, whatever norm_first says.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        (
-            _wrong(
-                run=_with_options(lambda rate, act, pre, eps: (rate, act, False, eps))
-            ),
-        ),
+        _wrong(run=_with_options(lambda rate, act, pre, eps: (rate, act, False, eps))),
     ),
-    Misconception(
+    mistake(
         "activation not passed on",
         "The layers use ReLU, whatever activation was asked for.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        (
-            _wrong(
-                run=_with_options(lambda rate, act, pre, eps: (rate, "relu", pre, eps))
-            ),
-        ),
+        _wrong(run=_with_options(lambda rate, act, pre, eps: (rate, "relu", pre, eps))),
     ),
-    Misconception(
+    mistake(
         "eps not passed on",
         "The layers' norms use an epsilon of 1e-5, whatever was asked for.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        (
-            _wrong(
-                run=_with_options(lambda rate, act, pre, eps: (rate, act, pre, 1e-5))
-            ),
-        ),
+        _wrong(run=_with_options(lambda rate, act, pre, eps: (rate, act, pre, 1e-5))),
     ),
-    Misconception(
+    mistake(
         "two options not passed on",
         "Two of the four options did not reach the layers.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        tuple(_two_defaults()),
+        *tuple(_two_defaults()),
     ),
-    Misconception(
+    mistake(
         "only the dropout passed on",
         "The layers were built with the default activation, norm order and epsilon.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        (
-            _wrong(
-                run=_with_options(
-                    lambda rate, act, pre, eps: (rate, "relu", False, 1e-5)
-                )
-            ),
+        _wrong(
+            run=_with_options(lambda rate, act, pre, eps: (rate, "relu", False, 1e-5))
         ),
     ),
-    Misconception(
+    mistake(
         "dropout not passed on",
         "The layers drop a tenth, whatever rate was asked for.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        (_wrong(run=_with_options(lambda rate, act, pre, eps: (0.1, act, pre, eps))),),
+        _wrong(run=_with_options(lambda rate, act, pre, eps: (0.1, act, pre, eps))),
     ),
-    Misconception(
+    mistake(
         "no option passed on",
         "The layers were built with sizes only: dropout, activation, norm order and "
         "epsilon are their defaults.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        (
-            _wrong(
-                run=_with_options(
-                    lambda rate, act, pre, eps: (0.1, "relu", False, 1e-5)
-                )
-            ),
+        _wrong(
+            run=_with_options(lambda rate, act, pre, eps: (0.1, "relu", False, 1e-5))
         ),
     ),
 )

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.generation.shared import Toy, number, words
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.generation.shared import Toy, number
+from helpers.exercises.kit import words
 from helpers.generation import beam
 
 VOCAB = 7
@@ -336,153 +337,147 @@ def _longest(beams: list, length: int) -> tuple[float, Tensor]:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "adds probabilities",
         "Probabilities were added up. The probability of a text is a product.",
         "What turns a product into a sum?",
-        (_with(value=lambda logits: logits.softmax(-1)),),
+        _with(value=lambda logits: logits.softmax(-1)),
     ),
-    Misconception(
+    mistake(
         "adds raw scores",
         "The raw scores were added up; they are no log-probabilities.",
         "What has to happen to scores before rows can be compared with each other?",
-        (_with(value=lambda logits: logits),),
+        _with(value=lambda logits: logits),
     ),
-    Misconception(
+    mistake(
         "last step only",
         "The beams were compared by their last token alone.",
         "What does a beam have to remember from its earlier tokens?",
-        (_with(add=lambda total, more: more),),
+        _with(add=lambda total, more: more),
     ),
-    Misconception(
+    mistake(
         "divides by the wrong length",
         "The sum was divided by the length of the whole text, the prompt included.",
         "How many log-probabilities are in the sum?",
-        (_with(score=_by_all, best=_longest), _with(score=_by_all)),
+        _with(score=_by_all, best=_longest),
+        _with(score=_by_all),
     ),
-    Misconception(
+    mistake(
         "the end not counted",
         "A finished text was divided by one token too few: `end` was written, too.",
         "How many log-probabilities are in the sum of a finished text?",
-        (_uncounted,),
+        _uncounted,
     ),
-    Misconception(
+    mistake(
         "no length rule",
         "The sum was not divided, neither for the choice nor for the score: short "
         "texts win.",
         "By what are finished texts of different lengths compared?",
-        (_with(best=_first, score=lambda total, ids, length: total),),
+        _with(best=_first, score=lambda total, ids, length: total),
     ),
-    Misconception(
+    mistake(
         "sum returned",
         "The text is right, but its score is the sum.",
         "Read what the docstring says about the score.",
-        (_with(score=lambda total, ids, length: total),),
+        _with(score=lambda total, ids, length: total),
     ),
-    Misconception(
+    mistake(
         "length rule forgotten in the choice",
         "The score was divided, but the text was chosen before, by its sum.",
         "What is compared in your last line?",
-        (_with(best=_first),),
+        _with(best=_first),
     ),
-    Misconception(
+    mistake(
         "length rule while searching",
         "The beams were compared by their means in every round; the sum decides there, "
         "and the mean only at the end.",
         "Which of the two numbers do you sort by inside the loop?",
-        (_mean_while, _mean_of_all_while),
+        _mean_while,
+        _mean_of_all_while,
     ),
-    Misconception(
+    mistake(
         "extends finished beams",
         "Texts that had ended went on.",
         "What becomes of a beam whose last token is `end`?",
-        (_with(ends=False),),
+        _with(ends=False),
     ),
-    Misconception(
+    mistake(
         "a prompt taken for a finished text",
         "The prompt ended in `end`, and nothing was written after it.",
         "Only a token that was written can finish a text. How can you tell it from one "
         "of the prompt?",
-        (
-            _with(new=lambda text, ids: True),
-            _with(
-                new=lambda text, ids: True,
-                score=lambda total, ids, length: total / max(ids.shape[1] - length, 1),
-                best=lambda beams, length: max(
-                    beams, key=lambda one: one[0] / max(one[1].shape[1] - length, 1)
-                ),
+        _with(new=lambda text, ids: True),
+        _with(
+            new=lambda text, ids: True,
+            score=lambda total, ids, length: total / max(ids.shape[1] - length, 1),
+            best=lambda beams, length: max(
+                beams, key=lambda one: one[0] / max(one[1].shape[1] - length, 1)
             ),
         ),
     ),
-    Misconception(
+    mistake(
         "stops at the first end",
         "The search stopped when a text had ended, though others could still win.",
         "Which texts may go on after one of them has written `end`?",
-        (_with(stop=any), _with(stop=_best_ended), _first_end),
+        _with(stop=any),
+        _with(stop=_best_ended),
+        _first_end,
     ),
-    Misconception(
+    mistake(
         "drops finished beams",
         "A text that had ended was thrown away.",
         "What becomes of a beam whose last token is `end`?",
-        (_dropped,),
+        _dropped,
     ),
-    Misconception(
+    mistake(
         "finished beams set aside",
         "A text that had ended left the beam; nothing could push it out any more.",
         "Against which candidates does a finished text have to hold its place in every "
         "round?",
-        (
-            _aside,
-            lambda *inputs: _aside(*inputs, filled=True),
-            lambda *inputs: _aside(*inputs, filled=True, each=inputs[3]),
-            lambda *inputs: _aside(*inputs, shrinks=True),
-        ),
+        _aside,
+        lambda *inputs: _aside(*inputs, filled=True),
+        lambda *inputs: _aside(*inputs, filled=True, each=inputs[3]),
+        lambda *inputs: _aside(*inputs, shrinks=True),
     ),
-    Misconception(
+    mistake(
         "one survivor of each beam",
         "From each beam only the best continuation was kept; the best ones may all "
         "come from one beam.",
         "Out of how many candidates do you choose in each round?",
-        (_one_each,),
+        _one_each,
     ),
-    Misconception(
+    mistake(
         "all beams alike",
         "The width changes nothing: it is greedy decoding, with one beam or with "
         "several that are all alike.",
         "After the first round, how many different texts are there to go on from?",
-        (
-            _twins,
-            _greedy,
-        ),
+        _twins,
+        _greedy,
     ),
-    Misconception(
+    mistake(
         "worst beam returned",
         "The text with the lowest score of those that were left was returned.",
         "Which end of your list is the good one?",
-        (
-            _with(
-                best=lambda beams, length: min(
-                    beams, key=lambda one: one[0] / (one[1].shape[1] - length)
-                )
-            ),
+        _with(
+            best=lambda beams, length: min(
+                beams, key=lambda one: one[0] / (one[1].shape[1] - length)
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "keeps the unlikeliest",
         "In each round the least likely beginnings were kept.",
         "In which order does your list stand when you cut it?",
-        (_with(pick=lambda found, width: sorted(found, key=_sum)[:width]),),
+        _with(pick=lambda found, width: sorted(found, key=_sum)[:width]),
     ),
-    Misconception(
+    mistake(
         "one beam too few",
         "One beam fewer than `width` was kept.",
         "How many are left after you cut the list?",
-        (
-            _with(
-                pick=lambda found, width: sorted(found, key=_sum, reverse=True)[
-                    : max(width - 1, 1)
-                ]
-            ),
+        _with(
+            pick=lambda found, width: sorted(found, key=_sum, reverse=True)[
+                : max(width - 1, 1)
+            ]
         ),
     ),
 )

@@ -11,10 +11,11 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Misconception,
+    mistake,
     value_cases,
 )
-from helpers.exercises.generation.shared import Toy, words
+from helpers.exercises.generation.shared import Toy
+from helpers.exercises.kit import words
 from helpers.generation import sampling
 
 VOCAB = 13
@@ -80,89 +81,88 @@ def _asked_once(model: Any, ids: Tensor, max_new_tokens: int) -> Tensor:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "reads the wrong position",
         "The next token was taken from the scores after the first token of the text.",
         "Row t of the scores is about the token after token t. Which row is about "
         "the token that is still missing?",
-        (_with(place=lambda logits, prompt: logits[:, 0]),),
+        _with(place=lambda logits, prompt: logits[:, 0]),
     ),
-    Misconception(
+    mistake(
         "position of the prompt's end",
         "The scores were always read where the prompt ended, also when the text had "
         "grown.",
         "Where does the text end after the first new token?",
-        (_with(place=lambda logits, prompt: logits[:, prompt.shape[1] - 1]),),
+        _with(place=lambda logits, prompt: logits[:, prompt.shape[1] - 1]),
     ),
-    Misconception(
+    mistake(
         "the last token only",
         "The model got only the last token: it forgets what stands before it.",
         "What does the model have to know to go on with your prompt?",
-        (_with(fed=lambda ids, prompt: ids[:, -1:]),),
+        _with(fed=lambda ids, prompt: ids[:, -1:]),
     ),
-    Misconception(
+    mistake(
         "the prompt again and again",
         "The model always read the prompt alone, so it said the same each time.",
         "What does the model read in the second round of your loop?",
-        (_with(fed=lambda ids, prompt: prompt), _asked_once),
+        _with(fed=lambda ids, prompt: prompt),
+        _asked_once,
     ),
-    Misconception(
+    mistake(
         "prompt cut off",
         "The new tokens are right, but the prompt is missing before them.",
         "Which shape does the docstring promise?",
-        (_with(finish=lambda ids, prompt: ids[:, prompt.shape[1] :]),),
+        _with(finish=lambda ids, prompt: ids[:, prompt.shape[1] :]),
     ),
-    Misconception(
+    mistake(
         "prompt counted as new",
         "The prompt was counted: the whole text got max_new_tokens tokens, as "
         "`max_length` would have it.",
         "How many tokens does your loop write if the prompt has five?",
-        (_with(steps=lambda new, prompt: max(new - prompt.shape[1], 0)),),
+        _with(steps=lambda new, prompt: max(new - prompt.shape[1], 0)),
     ),
-    Misconception(
+    mistake(
         "one round only",
         "One token was written, however many were asked for.",
         "Does your `return` stand inside the loop or behind it?",
-        (_with(steps=lambda new, prompt: 1),),
+        _with(steps=lambda new, prompt: 1),
     ),
-    Misconception(
+    mistake(
         "one token too few",
         "One token is missing at the end.",
         "Count the rounds of your loop for max_new_tokens = 1.",
-        (_with(steps=lambda new, prompt: new - 1),),
+        _with(steps=lambda new, prompt: new - 1),
     ),
-    Misconception(
+    mistake(
         "one token too many",
         "One token more was written than asked for.",
         "Count the rounds of your loop for max_new_tokens = 1.",
-        (_with(steps=lambda new, prompt: new + 1),),
+        _with(steps=lambda new, prompt: new + 1),
     ),
-    Misconception(
+    mistake(
         "least likely token",
         "The token with the lowest score was taken.",
         "Which end of the scores is good?",
-        (_with(choose=lambda scores: scores.argmin(-1, keepdim=True)),),
+        _with(choose=lambda scores: scores.argmin(-1, keepdim=True)),
     ),
-    Misconception(
+    mistake(
         "drawn by lot",
         "The token was drawn at random; greedy always takes the same one, the best.",
         "Is there any chance in a greedy choice?",
-        (_with(choose=_draw),),
+        _with(choose=_draw),
     ),
-    Misconception(
+    mistake(
         "one choice for the whole batch",
         "All prompts of the batch got the same token.",
         "Over which axis runs your search for the best?",
-        (
-            _with(choose=lambda s: s[:1].argmax(-1, keepdim=True).expand(len(s), 1)),
-            _with(choose=lambda s: s.sum(0).argmax().expand(len(s), 1)),
-        ),
+        _with(choose=lambda s: s[:1].argmax(-1, keepdim=True).expand(len(s), 1)),
+        _with(choose=lambda s: s.sum(0).argmax().expand(len(s), 1)),
     ),
-    Misconception(
+    mistake(
         "written in front",
         "The new token was put before the text.",
         "In which order does `torch.cat` put its parts?",
-        (_with(join=lambda ids, best: torch.cat([best, ids], 1)),),
+        _with(join=lambda ids, best: torch.cat([best, ids], 1)),
     ),
 )
 
@@ -191,17 +191,17 @@ EXERCISES = (
         cases=lambda seed: value_cases(),
         proves="`max_length` counts the prompt, `max_new_tokens` does not",
         misconceptions=(
-            Misconception(
+            mistake(
                 "the prompt not counted",
                 "That would be `max_new_tokens`; `max_length` is the length of it all.",
                 "What is as long as `max_length` says?",
-                (100,),
+                100,
             ),
-            Misconception(
+            mistake(
                 "prompt added",
                 "The prompt was added on top; the limit includes it.",
                 "What is as long as `max_length` says?",
-                (109,),
+                109,
             ),
         ),
     ),

@@ -10,11 +10,11 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Misconception,
     mistake,
     value_cases,
 )
-from helpers.exercises.generation.shared import filtered, normal
+from helpers.exercises.generation.shared import filtered
+from helpers.exercises.kit import normal
 from helpers.generation import sampling
 
 NEVER = float("-inf")
@@ -317,41 +317,44 @@ EXERCISES = (
         cases=lambda seed: value_cases(),
         proves="the pair of tokens that was used up, the space at its place",
         misconceptions=(
-            Misconception(
+            mistake(
                 "the word as a whole",
                 "To the model the word is not one token; the rule counts tokens.",
                 "Read the list of tokens that the cell above printed.",
-                (
-                    (" don't",),
-                    ("don't",),
-                    " don't",
-                    "don't",
-                ),
+                (" don't",),
+                ("don't",),
+                " don't",
+                "don't",
             ),
-            Misconception(
+            mistake(
                 "the space lost",
                 "Almost: the space before the word belongs to its first token.",
                 "Compare letter by letter with the printed list.",
-                (("don", "'t"), ("don ", "'t")),
+                ("don", "'t"),
+                ("don ", "'t"),
             ),
-            Misconception(
+            mistake(
                 "the sign for a space",
                 "The right pair; but Ġ is only how the tokenizer shows a space.",
                 "Compare letter by letter with the printed list.",
-                (("Ġdon", "'t"),),
+                ("Ġdon", "'t"),
             ),
-            Misconception(
+            mistake(
                 "split at the apostrophe",
                 "The apostrophe and the t are one token.",
                 "Read the list of tokens that the cell above printed.",
-                ((" don", "'", "t"), ("don", "'", "t"), (" don'", "t"), ("don'", "t")),
+                (" don", "'", "t"),
+                ("don", "'", "t"),
+                (" don'", "t"),
+                ("don'", "t"),
             ),
-            Misconception(
+            mistake(
                 "the pair before",
                 "That pair may have been used up too, but it is not what is missing "
                 "behind *don*.",
                 "The word broke off after *don*. Which pair begins there?",
-                ((" you", " don"), (" do", " not")),
+                (" you", " don"),
+                (" do", " not"),
             ),
         ),
     ),

@@ -8,7 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.generation.shared import Toy, number, words
+from helpers.exercises.generation.shared import Toy, number
+from helpers.exercises.kit import words
 from helpers.generation import sampling
 
 VOCAB = 13

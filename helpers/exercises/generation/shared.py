@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from helpers.exercises.kit import normal
+
 # A mistake of two filters: name, what was done, where to look.
 ZERO_TIMES_INFINITY = (
     "zero times infinity",
@@ -16,16 +18,6 @@ ZERO_TIMES_INFINITY = (
 BLOCKED = -1e4  # no score of a case is as low: this or lower was meant to block
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 END = 0  # the toy tokenizer's end of text
-
-
-def normal(draw: torch.Generator, *size: int, dtype: Any = torch.float64) -> Tensor:
-    """Standard normal numbers, drawn in float64 whatever the dtype."""
-    return torch.randn(size, generator=draw, dtype=torch.float64).to(dtype)
-
-
-def words(draw: torch.Generator, vocab_size: int, *size: int) -> Tensor:
-    """Random token ids, none of them 0."""
-    return torch.randint(1, vocab_size, size, generator=draw)
 
 
 def filtered(scores: Any, name: str = "logits") -> dict[str, Any]:

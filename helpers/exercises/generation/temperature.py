@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.generation.shared import normal
+from helpers.exercises.kit import normal
 from helpers.generation import sampling
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks import chance
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.generation.shared import END, Fixed, Letters, Toy, normal
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises import kit
+from helpers.exercises.generation.shared import END, Fixed, Letters, Toy
+from helpers.exercises.kit import normal
 from helpers.generation import sampling
 
 NEVER = float("-inf")
@@ -93,7 +94,7 @@ def _which(call: Callable, model: Toy, prompt: str, how: dict, seed: int) -> Loo
 
 def _how_often(call: Callable, model: Toy, prompt: str, how: dict, seed: int) -> Look:
     letters = _draws(call, model, prompt, how, seed, COINS)
-    often = chance.near(letters.count("a"), COINS, 0.97, sigmas=6.5)
+    often = kit.near(letters.count("a"), COINS, 0.97, sigmas=6.5)
     return Look({"the likeliest letter as often as it should": often})
 
 
@@ -213,136 +214,134 @@ def _prompt_only(logits: Tensor, ids: Tensor, prompt: Tensor, how: dict) -> Tens
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "argmax called sampling",
         "The likeliest token was taken each time: nothing is drawn by lot.",
         "Where does chance come in? Look for `argmax` or `topk(1)`.",
-        (_with(choose=lambda scores, _: scores.argmax(-1, keepdim=True)),),
+        _with(choose=lambda scores, _: scores.argmax(-1, keepdim=True)),
     ),
-    Misconception(
+    mistake(
         "all that are left alike",
         "Whatever the filters left had the same chance.",
         "Which numbers are the chances of the draw?",
-        (_with(choose=_even),),
+        _with(choose=_even),
     ),
-    Misconception(
+    mistake(
         "temperature after the filter",
         "The temperature came after top-p, so top-p chose from another distribution "
         "than the one that is drawn from.",
         "In which order do your four steps stand?",
-        (_order("n", "k", "p", "t"), _order("n", "p", "k", "t")),
+        _order("n", "k", "p", "t"),
+        _order("n", "p", "k", "t"),
     ),
-    Misconception(
+    mistake(
         "top-p before top-k",
         "Top-p came before top-k: it measured its share before the tail was cut off, "
         "so more was left.",
         "In which order do your four steps stand?",
-        (_order("n", "t", "p", "k"),),
+        _order("n", "t", "p", "k"),
     ),
-    Misconception(
+    mistake(
         "temperature forgotten",
         "The temperature changes nothing.",
         "Follow `temperature` through your code.",
-        (_order("n", "k", "p"),),
+        _order("n", "k", "p"),
     ),
-    Misconception(
+    mistake(
         "temperature multiplied",
         "The scores were multiplied by the temperature.",
         "A low temperature should make the likely likelier. Does it?",
-        (_order("n", "T", "k", "p"),),
+        _order("n", "T", "k", "p"),
     ),
-    Misconception(
+    mistake(
         "top-k forgotten",
         "More than top_k tokens could come.",
         "Follow `top_k` through your code.",
-        (_order("n", "t", "p"),),
+        _order("n", "t", "p"),
     ),
-    Misconception(
+    mistake(
         "top-p forgotten",
         "Tokens came that top-p blocks.",
         "Follow `top_p` through your code.",
-        (_order("n", "t", "k"),),
+        _order("n", "t", "k"),
     ),
-    Misconception(
+    mistake(
         "softmax before the filters",
         "The filters got probabilities, and what they left went through a softmax once "
         "more: that makes unlikely tokens nearly as likely as the others.",
         "Count the softmaxes between the model's scores and the draw.",
-        (
-            _order("n", "t", "s", "k", "p"),
-            _order("t", "s", "n", "k", "p"),
-            _order("s", "n", "t", "k", "p"),
-        ),
+        _order("n", "t", "s", "k", "p"),
+        _order("t", "s", "n", "k", "p"),
+        _order("s", "n", "t", "k", "p"),
     ),
-    Misconception(
+    mistake(
         "the last token only",
         "The model got only the last token: it forgets what stands before it.",
         "What does the model have to know to go on with your prompt?",
-        (_with(fed=lambda ids: ids[:, -1:]),),
+        _with(fed=lambda ids: ids[:, -1:]),
     ),
-    Misconception(
+    mistake(
         "n-grams of the prompt only",
         "Only the prompt was searched for runs, not what has been written since.",
         "Which ids does your n-gram filter get in the tenth round?",
-        (_with(chain=_prompt_only),),
+        _with(chain=_prompt_only),
     ),
-    Misconception(
+    mistake(
         "n-grams of the new tokens only",
         "Only what has been written since was searched for runs, not the prompt.",
         "Which ids does your n-gram filter get in the first round?",
-        (_with(chain=_new_only),),
+        _with(chain=_new_only),
     ),
-    Misconception(
+    mistake(
         "n-grams forgotten",
         "Runs of tokens came twice.",
         "Follow `no_repeat_ngram_size` through your code.",
-        (_order("t", "k", "p"),),
+        _order("t", "k", "p"),
     ),
-    Misconception(
+    mistake(
         "n-grams last",
         "The n-gram filter came after top-k: with k = 1 it may block the only token "
         "left, and there is nothing to draw from.",
         "Which filters should see what the n-gram rule has blocked?",
-        (_order("t", "k", "p", "n"), _order("t", "k", "n", "p")),
+        _order("t", "k", "p", "n"),
+        _order("t", "k", "n", "p"),
     ),
-    Misconception(
+    mistake(
         "prompt cut off",
         "The text is there, but the prompt is missing before it.",
         "Read the docstring's last line again.",
-        (_with(finish=lambda ids, prompt: ids[:, prompt.shape[1] :]),),
+        _with(finish=lambda ids, prompt: ids[:, prompt.shape[1] :]),
     ),
-    Misconception(
+    mistake(
         "special tokens shown",
         "The end-of-text token stands in the text.",
         "`decode` has an argument for special tokens.",
-        (_with(skip=False),),
+        _with(skip=False),
     ),
-    Misconception(
+    mistake(
         "goes on after the end",
         "The model ended its text, and yours went on writing.",
         "Which id tells that a text has ended? Who looks for it?",
-        (_with(stop=False),),
+        _with(stop=False),
     ),
-    Misconception(
+    mistake(
         "prompt counted as new",
         "The prompt was counted among the new tokens.",
         "How many rounds does your loop have?",
-        (_with(steps=lambda new, prompt: max(new - prompt.shape[1], 0)),),
+        _with(steps=lambda new, prompt: max(new - prompt.shape[1], 0)),
     ),
-    Misconception(
+    mistake(
         "generator unused",
         "The same seed gave another text: the draw does not use the generator.",
         "Follow `generator` through your code.",
-        (_with(choose=lambda scores, _: _lot(scores, None)),),
+        _with(choose=lambda scores, _: _lot(scores, None)),
     ),
-    Misconception(
+    mistake(
         "a seed of its own",
         "Every seed gives the same text: the function seeds itself.",
         "Look for `manual_seed`.",
-        (
-            _with(choose=lambda scores, _: _lot(scores, _seeded(42))),
-            _with(choose=lambda scores, _: _lot(scores, _seeded(0))),
-        ),
+        _with(choose=lambda scores, _: _lot(scores, _seeded(42))),
+        _with(choose=lambda scores, _: _lot(scores, _seeded(0))),
     ),
 )
 

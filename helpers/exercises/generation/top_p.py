@@ -7,11 +7,8 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.generation.shared import (
-    ZERO_TIMES_INFINITY,
-    filtered,
-    normal,
-)
+from helpers.exercises.generation.shared import ZERO_TIMES_INFINITY, filtered
+from helpers.exercises.kit import normal
 from helpers.generation import sampling
 
 NEVER = float("-inf")

@@ -4,7 +4,6 @@ Parts of a model get numbers of our own, norms included, before they are compare
 fresh ones hide which was used where.
 """
 
-from helpers.exercises.gpt import block, cache, heads, loading, loss, model, pairs
+from helpers.exercises.kit import exercises_in
 
-_FILES = (block, model, loss, pairs, cache, loading, heads)
-EXERCISES = tuple(exercise for file in _FILES for exercise in file.EXERCISES)
+EXERCISES = exercises_in(__name__, __path__)

@@ -12,11 +12,12 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Misconception,
+    mistake,
     value_cases,
 )
-from helpers.exercises.decoder.shared import attend, no_future, normal
+from helpers.exercises.kit import attend, normal, shake
 from helpers.models.layers import FeedForward
+from helpers.models.masks import look_ahead_mask
 from helpers.models.multi_head import MultiHeadAttention
 
 
@@ -44,7 +45,7 @@ class GPTBlock(nn.Module):
 
     def mask(self, length: int) -> Tensor | None:
         """(T, T), True = may attend."""
-        return no_future(length)
+        return look_ahead_mask(length)
 
     def think(self, y: Tensor) -> Tensor:
         """The feed-forward."""
@@ -63,24 +64,13 @@ class GPTBlock(nn.Module):
         return x + self.drop(sublayer(self.normalise(norm, x)))
 
 
-@torch.no_grad()
-def _shake(call: Any) -> None:
-    """Gain and bias by the norm's name: fresh ones hide which was used where."""
-    for number, name in enumerate(("norm1", "norm2")):
-        draw = torch.Generator().manual_seed(number)
-        norm = getattr(call, name, None)
-        if isinstance(norm, nn.LayerNorm):
-            norm.weight.copy_(1 + 0.5 * normal(draw, *norm.weight.shape))
-            norm.bias.copy_(0.5 * normal(draw, *norm.bias.shape))
-
-
 def _evaluating(call: Any, x: Tensor) -> Look:
-    _shake(call)
+    shake(getattr(call, "norm1", None), getattr(call, "norm2", None))
     return Look({"output": call.eval()(x)})
 
 
 def _training(call: Any, x: Tensor) -> Look:
-    _shake(call)
+    shake(getattr(call, "norm1", None), getattr(call, "norm2", None))
     return Look({"output": call.train()(x)})
 
 
@@ -208,152 +198,152 @@ def _bare(name: str) -> Callable:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "no mask",
         "Every token sees the tokens after it: there is no mask.",
         "What will the model copy when it is trained to say the next token?",
-        (_masked(lambda length: None), _masked(_ones)),
+        _masked(lambda length: None),
+        _masked(_ones),
     ),
-    Misconception(
+    mistake(
         "mask off by one: itself hidden",
         "No token sees itself: the mask begins one place too early.",
         "Print your mask for three tokens. What stands on its diagonal?",
-        (_masked(lambda length: _ones(length).tril(-1)),),
+        _masked(lambda length: _ones(length).tril(-1)),
     ),
-    Misconception(
+    mistake(
         "mask off by one: one token ahead",
         "Every token sees the very next one: the mask ends one place too late.",
         "Print your mask for three tokens. What stands just above its diagonal?",
-        (_masked(lambda length: _ones(length).tril(1)),),
+        _masked(lambda length: _ones(length).tril(1)),
     ),
-    Misconception(
+    mistake(
         "mask the wrong way round",
         "The past is hidden and the future is open.",
         "In this course True means: may attend. And a row of the mask is a query.",
-        (
-            _masked(lambda length: _ones(length).triu(1)),
-            _masked(lambda length: _ones(length).triu()),
-        ),
+        _masked(lambda length: _ones(length).triu(1)),
+        _masked(lambda length: _ones(length).triu()),
     ),
-    Misconception(
+    mistake(
         "mask of numbers",
         "The mask holds ones and zeros, not True and False: they were added to the "
         "scores, and nothing is blocked.",
         "Print the dtype of your mask. What does lesson 06 say it should be?",
-        (_masked(lambda length: torch.ones(length, length).tril()),),
+        _masked(lambda length: torch.ones(length, length).tril()),
     ),
-    Misconception(
+    mistake(
         "mask as long as the batch",
         "The mask was made from the number of texts, not from their length.",
         "Which axis of x counts the tokens?",
-        (_wrong(recall=_batch_masked),),
+        _wrong(recall=_batch_masked),
     ),
-    Misconception(
+    mistake(
         "post-norm",
         "The norms come after the sum, as in the Transformer of 2017.",
         "Pre-norm: what goes into a sublayer, and what is added to?",
-        (_wrong(add=_post_norm),),
+        _wrong(add=_post_norm),
     ),
-    Misconception(
+    mistake(
         "norms not used",
         "The vectors go into the sublayers as they are.",
         "Which parts of `__init__` does `forward` never use?",
-        (_wrong(normalise=lambda self, norm, y: y),),
+        _wrong(normalise=lambda self, norm, y: y),
     ),
-    Misconception(
+    mistake(
         "one norm not used",
         "One of the two sublayers reads the vectors as they are, without its norm.",
         "Compare your two sublayers, line by line.",
-        (_wrong(normalise=_bare("norm1")), _wrong(normalise=_bare("norm2"))),
+        _wrong(normalise=_bare("norm1")),
+        _wrong(normalise=_bare("norm2")),
     ),
-    Misconception(
+    mistake(
         "the first text for all",
         "What the attention returned was taken apart: the first text's part was added "
         "to every text.",
         "Does this attention return a pair, as yours in lesson 03 did, or one tensor?",
-        (_wrong(recall=_first_text), _wrong(recall=_unpacked)),
+        _wrong(recall=_first_text),
+        _wrong(recall=_unpacked),
     ),
-    Misconception(
+    mistake(
         "only the query normalised",
         "Queries come from the normalised vectors, keys and values do not.",
         "A block attends to itself: how many different inputs does its attention have?",
-        (_wrong(forward=_asks_alone),),
+        _wrong(forward=_asks_alone),
     ),
-    Misconception(
+    mistake(
         "no residual",
         "What a sublayer found replaces the vectors.",
         "Where do the vectors that came in go on?",
-        (_without("norm1", "norm2"),),
+        _without("norm1", "norm2"),
     ),
-    Misconception(
+    mistake(
         "no residual around the attention",
         "What the attention found replaces the vectors.",
         "Compare your two sublayers, line by line.",
-        (_without("norm1"),),
+        _without("norm1"),
     ),
-    Misconception(
+    mistake(
         "no residual around the feed-forward",
         "What the feed-forward found replaces the vectors.",
         "Compare your two sublayers, line by line.",
-        (_without("norm2"),),
+        _without("norm2"),
     ),
-    Misconception(
+    mistake(
         "residual from behind the norm",
         "The normalised vectors were added to, not the vectors that came in.",
         "Is a name used for two things? The way past a sublayer is without a norm.",
-        (_wrong(add=_normed_residual),),
+        _wrong(add=_normed_residual),
     ),
-    Misconception(
+    mistake(
         "second residual from the start",
         "The second sublayer's work was added to what came into the block: what the "
         "attention found is lost on the way past.",
         "Which vectors are there when the second sublayer begins?",
-        (_wrong(forward=_back_to_the_start),),
+        _wrong(forward=_back_to_the_start),
     ),
-    Misconception(
+    mistake(
         "side by side",
         "The feed-forward read what came into the block, not what the attention left.",
         "Which vectors go into the second sublayer?",
-        (_wrong(forward=_side_by_side),),
+        _wrong(forward=_side_by_side),
     ),
-    Misconception(
+    mistake(
         "feed-forward first",
         "The two sublayers run in the wrong order.",
         "First look around, then think.",
-        (_steps(("think", "norm2"), ("recall", "norm1")),),
+        _steps(("think", "norm2"), ("recall", "norm1")),
     ),
-    Misconception(
+    mistake(
         "one norm used twice",
         "Both sublayers use the same norm; each has its own.",
         "Which parts of `__init__` does `forward` never use?",
-        (
-            _steps(("recall", "norm1"), ("think", "norm1")),
-            _steps(("recall", "norm2"), ("think", "norm2")),
-        ),
+        _steps(("recall", "norm1"), ("think", "norm1")),
+        _steps(("recall", "norm2"), ("think", "norm2")),
     ),
-    Misconception(
+    mistake(
         "norms exchanged",
         "The attention uses norm2 and the feed-forward norm1.",
         "Weights of GPT-2 will go into these names: their order matters.",
-        (_steps(("recall", "norm2"), ("think", "norm1")),),
+        _steps(("recall", "norm2"), ("think", "norm1")),
     ),
-    Misconception(
+    mistake(
         "no dropout",
         "In training nothing is dropped.",
         "Which part of `__init__` does `forward` never use?",
-        (_wrong(drop=lambda self, y: y),),
+        _wrong(drop=lambda self, y: y),
     ),
-    Misconception(
+    mistake(
         "dropout on one sublayer",
         "Only one of the two sublayers is followed by dropout.",
         "Compare your two sublayers, line by line.",
-        (_drops_one("norm1"), _drops_one("norm2")),
+        _drops_one("norm1"),
+        _drops_one("norm2"),
     ),
-    Misconception(
+    mistake(
         "dropout on the sum",
         "The vectors themselves are dropped, not only what a sublayer adds to them.",
         "What should be left of the block when dropout is 1.0?",
-        (_wrong(add=_drops_all),),
+        _wrong(add=_drops_all),
     ),
 )
 
@@ -389,30 +379,31 @@ EXERCISES = (
         cases=lambda seed: value_cases(),
         proves="without a source there is no look at it, and no norm for that look",
         misconceptions=(
-            Misconception(
+            mistake(
                 "its norm stays",
                 "The look at the source is gone, but the norm that belongs to it is "
                 "still there.",
                 "How many sublayers are left, and how many norms?",
-                (("cross_attention",),),
+                ("cross_attention",),
             ),
-            Misconception(
+            mistake(
                 "the other order",
                 "Both names are right, and in the wrong order.",
                 "In which order does the cell above print them?",
-                (("norm2", "cross_attention"),),
+                ("norm2", "cross_attention"),
             ),
-            Misconception(
+            mistake(
                 "the wrong attention",
                 "Self-attention is how a token sees the tokens before it.",
                 "Which of the two attentions needs a second text?",
-                (("self_attention", "norm1"), ("self_attention",)),
+                ("self_attention", "norm1"),
+                ("self_attention",),
             ),
-            Misconception(
+            mistake(
                 "the last norm",
                 "The norm norm3 belongs to the feed-forward, which stays.",
                 "Which norm stands beside the look at the source in that layer?",
-                (("cross_attention", "norm3"),),
+                ("cross_attention", "norm3"),
             ),
         ),
     ),

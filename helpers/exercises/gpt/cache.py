@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.decoder.shared import normal, words
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import normal, words
 from helpers.models.attention import attention
 from helpers.models.gpt import GPT, CausalSelfAttention, GPTConfig
 from helpers.models.multi_head import merge_heads, split_heads
@@ -240,119 +240,103 @@ def _past_alone(past: Any, key: Tensor, value: Tensor, everything: Pair) -> Pair
 
 
 ATTENDING = (
-    Misconception(
+    mistake(
         "appended twice",
         "The new keys and values stand in the cache twice.",
         "Count the places after one step: how many tokens have been read?",
-        (
-            _attending(append=_twice),
-            _attending(append=_twice_with_a_past),
-            _attending(
-                kept=lambda everything, key, value: _appended(everything, key, value)
-            ),
+        _attending(append=_twice),
+        _attending(append=_twice_with_a_past),
+        _attending(
+            kept=lambda everything, key, value: _appended(everything, key, value)
         ),
     ),
-    Misconception(
+    mistake(
         "the past not looked at",
         "The new tokens attend to each other only; the past is kept, but not used.",
         "Which keys does the attention get?",
-        (_attending(seen=lambda past, key, value, everything: (key, value)),),
+        _attending(seen=lambda past, key, value, everything: (key, value)),
     ),
-    Misconception(
+    mistake(
         "the new ones not looked at",
         "The new tokens attend to the past only, not to themselves.",
         "Which keys does the attention get?",
-        (
-            _attending(
-                seen=_past_alone, mask=lambda queries, keys: _open(queries, keys)
-            ),
-        ),
+        _attending(seen=_past_alone, mask=lambda queries, keys: _open(queries, keys)),
     ),
-    Misconception(
+    mistake(
         "the past lost",
         "Only the new keys and values came back: the next step would know no others.",
         "What does the next call need?",
-        (
-            _attending(kept=lambda everything, key, value: (key, value)),
-            _attending(append=lambda past, key, value: (key, value)),
-        ),
+        _attending(kept=lambda everything, key, value: (key, value)),
+        _attending(append=lambda past, key, value: (key, value)),
     ),
-    Misconception(
+    mistake(
         "the past returned as it was",
         "The new keys and values are not in what came back: they will be forgotten.",
         "What does the next call need?",
-        (
-            lambda layer, x, past: (
-                _attend(layer, x, past)[0],
-                past if past is not None else _attend(layer, x, past)[1],
-            ),
+        lambda layer, x, past: (
+            _attend(layer, x, past)[0],
+            past if past is not None else _attend(layer, x, past)[1],
         ),
     ),
-    Misconception(
+    mistake(
         "new before old",
         "The new keys were put in front of the old ones.",
         "In which order were the tokens written?",
-        (_attending(append=_before),),
+        _attending(append=_before),
     ),
-    Misconception(
+    mistake(
         "no mask among the new ones",
         "Several new tokens see each other, later ones included.",
         "A prompt is read in one call. May its first token see its last one?",
-        (
-            _attending(mask=lambda queries, keys: None),
-            _attending(
-                mask=lambda queries, keys: (
-                    None if keys > queries else _lower(queries, keys)
-                )
-            ),
+        _attending(mask=lambda queries, keys: None),
+        _attending(
+            mask=lambda queries, keys: None if keys > queries else _lower(queries, keys)
         ),
     ),
-    Misconception(
+    mistake(
         "mask in the wrong corner",
         "The first new token sees the first key only: the mask forgot the past.",
         "Draw the mask for two new tokens after three: two rows, five columns.",
-        (_attending(mask=_corner),),
+        _attending(mask=_corner),
     ),
-    Misconception(
+    mistake(
         "mask without the past",
         "The mask is as wide as the new tokens; there are more keys than that.",
         "Draw the mask for two new tokens after three: two rows, five columns.",
-        (_attending(mask=lambda queries, keys: _lower(queries, queries)),),
+        _attending(mask=lambda queries, keys: _lower(queries, queries)),
     ),
-    Misconception(
+    mistake(
         "mask off by one",
         "The new tokens do not see themselves.",
         "Draw the mask for two new tokens after three: two rows, five columns.",
-        (_attending(mask=_strictly),),
+        _attending(mask=_strictly),
     ),
-    Misconception(
+    mistake(
         "appended along another axis",
         "The new keys were put beside the old ones along the axis of the heads, the "
         "batch or the width.",
         "Which of the four axes (batch, heads, length, width) grows with the text?",
-        (
-            _attending(append=_along(1)),
-            _attending(append=_along(0)),
-            _attending(append=_along(3)),
-        ),
+        _attending(append=_along(1)),
+        _attending(append=_along(0)),
+        _attending(append=_along(3)),
     ),
-    Misconception(
+    mistake(
         "values forgotten",
         "Only the keys were appended: the values are those of the new tokens.",
         "How many values does a row of weights need?",
-        (_attending(append=_keys_alone),),
+        _attending(append=_keys_alone),
     ),
-    Misconception(
+    mistake(
         "keys and values exchanged",
         "The pair came back as (values, keys).",
         "In which order does the docstring name them?",
-        (_attending(kept=lambda everything, key, value: everything[::-1]),),
+        _attending(kept=lambda everything, key, value: everything[::-1]),
     ),
-    Misconception(
+    mistake(
         "without W_o",
         "The heads' results came back as they are.",
         "What is the last step of multi-head attention?",
-        (_attending(finish=lambda layer, mixed: mixed),),
+        _attending(finish=lambda layer, mixed: mixed),
     ),
 )
 
@@ -396,116 +380,106 @@ def _in_place(past: list | None, new: list) -> list:
 
 
 READING = (
-    Misconception(
+    mistake(
         "positions restarted",
         "The new tokens got the positions of the beginning again.",
         "How many tokens have been read before? The past knows.",
-        (_reading(start=lambda past: 0),),
+        _reading(start=lambda past: 0),
         of=1,
     ),
-    Misconception(
+    mistake(
         "positions one too far",
         "The new tokens begin one position too late.",
         "After four tokens, 0 to 3, which position comes next?",
-        (_reading(start=lambda past: past[0][0].shape[2] + 1),),
+        _reading(start=lambda past: past[0][0].shape[2] + 1),
         of=1,
     ),
-    Misconception(
+    mistake(
         "positions one too early",
         "The new tokens begin one position too early.",
         "After four tokens, 0 to 3, which position comes next?",
-        (_reading(start=lambda past: past[0][0].shape[2] - 1),),
+        _reading(start=lambda past: past[0][0].shape[2] - 1),
         of=1,
     ),
-    Misconception(
+    mistake(
         "length read from another axis",
         "The number of heads, or the width of a head, was taken for the number of "
         "tokens.",
         "Keys are (batch, heads, length, width).",
-        (
-            _reading(start=lambda past: past[0][0].shape[1]),
-            _reading(start=lambda past: past[0][0].shape[3]),
-        ),
+        _reading(start=lambda past: past[0][0].shape[1]),
+        _reading(start=lambda past: past[0][0].shape[3]),
         of=1,
     ),
-    Misconception(
+    mistake(
         "layers counted",
         "The number of layers was taken for the number of tokens: the past is a list "
         "with one pair for each layer.",
         "What is in that pair, and which axis of it is the length?",
-        (_reading(start=lambda past: len(past)),),
+        _reading(start=lambda past: len(past)),
         of=1,
     ),
-    Misconception(
+    mistake(
         "one past for all layers",
         "Every layer got the keys and values of the same layer.",
         "Each layer has keys of its own. Which one belongs to which?",
-        (
-            _reading(one=lambda past, number: past[0]),
-            _reading(one=lambda past, number: past[-1]),
-        ),
+        _reading(one=lambda past, number: past[0]),
+        _reading(one=lambda past, number: past[-1]),
         of=1,
     ),
-    Misconception(
+    mistake(
         "past not passed on",
         "The layers never got their past.",
         "Follow `past` to the call of the attention.",
-        (_reading(one=lambda past, number: None),),
+        _reading(one=lambda past, number: None),
         of=1,
     ),
-    Misconception(
+    mistake(
         "blocks called as they are",
         "The blocks, or the model, were called as they are: they know of no past, so "
         "the new tokens see each other alone.",
         "Which call gets the past, and does what it returns reach the logits?",
-        (
-            _whole_blocks,
-            lambda model, ids, past: (model(ids), _read(model, ids, past)[1]),
-        ),
+        _whole_blocks,
+        lambda model, ids, past: (model(ids), _read(model, ids, past)[1]),
         of=1,
     ),
-    Misconception(
+    mistake(
         "a norm left out",
         "In a block, what goes into a sublayer does not go through its norm first.",
         "Compare your loop with the block of 10.1, line by line.",
-        (
-            _reading(norm=lambda block, x: x),
-            _reading(think=_bare),
-            _reading(norm=lambda block, x: x, think=_bare),
-        ),
+        _reading(norm=lambda block, x: x),
+        _reading(think=_bare),
+        _reading(norm=lambda block, x: x, think=_bare),
         of=1,
     ),
-    Misconception(
+    mistake(
         "a residual left out",
         "In a block, what a sublayer found replaces the vectors.",
         "Compare your loop with the block of 10.1, line by line.",
-        (
-            _reading(join=lambda x, found: found),
-            _reading(think=_replaced),
-            _reading(join=lambda x, found: found, think=_replaced),
-        ),
+        _reading(join=lambda x, found: found),
+        _reading(think=_replaced),
+        _reading(join=lambda x, found: found, think=_replaced),
         of=1,
     ),
-    Misconception(
+    mistake(
         "old past returned",
         "What came back is the past that came in.",
         "What does the next call need?",
-        (_reading(kept=lambda past, new: new if past is None else past),),
+        _reading(kept=lambda past, new: new if past is None else past),
         of=1,
     ),
-    Misconception(
+    mistake(
         "past changed in place",
         "The list that came in was changed: who wants to try two ways to go on from "
         "here can't.",
         "Collect the new pairs in a list of their own.",
-        (_reading(kept=_in_place),),
+        _reading(kept=_in_place),
         of=1,
     ),
-    Misconception(
+    mistake(
         "last norm missing",
         "The vectors were scored without the model's last norm.",
         "Compare with `forward`: what comes behind the blocks?",
-        (_reading(finish=lambda model, x: x),),
+        _reading(finish=lambda model, x: x),
         of=1,
     ),
 )

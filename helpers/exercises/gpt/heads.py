@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.exercises.decoder.shared import no_future, normal
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.exercises.kit import normal
 from helpers.experiments import recall
+from helpers.models.masks import look_ahead_mask
 
 
 def previous_token_score(weights: Tensor) -> Tensor:
@@ -26,7 +27,7 @@ def _cases(seed: int) -> list[Case]:
 
     def weights(batch: int, heads: int, length: int, dtype: Any) -> Tensor:
         scores = normal(draw, batch, heads, length, length, dtype=dtype)
-        return scores.masked_fill(~no_future(length), float("-inf")).softmax(-1)
+        return scores.masked_fill(~look_ahead_mask(length), float("-inf")).softmax(-1)
 
     def previous(name: str, *size: int, dtype: Any = torch.float64) -> Case:
         return Case(name, (weights(*size, dtype),), inputs=("weights",))
@@ -87,63 +88,61 @@ def _earlier(weights: Tensor) -> Tensor:
 
 
 PREVIOUS = (
-    Misconception(
+    mistake(
         "on itself",
         "The score is the weight of a token on itself.",
         "Row t, which column?",
-        (lambda weights: _beside(weights, offset=0),),
+        lambda weights: _beside(weights, offset=0),
     ),
-    Misconception(
+    mistake(
         "on the next token",
         "The score reads above the diagonal, where a causal model has zeros.",
         "Rows are queries, columns are keys.",
-        (_after,),
+        _after,
     ),
-    Misconception(
+    mistake(
         "first token counted",
         "The first token has no previous one, and the mean counts it nevertheless.",
         "How many rows can have a previous token?",
-        (_first_row_too,),
+        _first_row_too,
     ),
-    Misconception(
+    mistake(
         "the whole past",
         "Weights on all earlier tokens were added up.",
         "Only one column counts in each row.",
-        (_earlier,),
+        _earlier,
     ),
-    Misconception(
+    mistake(
         "mean over the heads",
         "The heads were averaged as well: there is one score for each text, or one "
         "for all.",
         "Which of the four axes must be left?",
-        (
-            lambda weights: _beside(weights, over=(1, -1)),
-            lambda weights: _beside(weights, over=(0, 1, -1)),
-        ),
+        lambda weights: _beside(weights, over=(1, -1)),
+        lambda weights: _beside(weights, over=(0, 1, -1)),
     ),
-    Misconception(
+    mistake(
         "texts not averaged",
         "There is one score for each text and head.",
         "Which of the four axes must be left?",
-        (lambda weights: _beside(weights, over=(-1,)),),
+        lambda weights: _beside(weights, over=(-1,)),
     ),
-    Misconception(
+    mistake(
         "sum instead of mean",
         "The weights were added up: a longer text gets a higher score.",
         "A head that looks there always: which score should it get?",
-        (_summed,),
+        _summed,
     ),
-    Misconception(
+    mistake(
         "the strongest place",
         "The score is the largest weight, not the mean.",
         "A head that looks there once: which score should it get?",
-        (_strongest,),
+        _strongest,
     ),
-    Misconception(
+    mistake(
         "counted, not weighed",
         "The score counts the rows whose largest weight lies there.",
         "A mean of weights is asked for.",
-        (_share,),
+        _share,
     ),
 )
 
@@ -200,74 +199,70 @@ def _summed_up(weights: Tensor, ids: Tensor, pairs: int) -> Tensor:
 
 
 LOOKUP = (
-    Misconception(
+    mistake(
         "on the key",
         "The score reads the weight on the key itself, where it was told.",
         "Which of the two tokens of a pair is the answer?",
-        (_looking(step=0),),
+        _looking(step=0),
         of=1,
     ),
-    Misconception(
+    mistake(
         "queries taken in order",
         "The first query was taken to ask for the first pair; they are shuffled.",
         "How do you find the place where this key was told?",
-        (_looking(where=_in_order),),
+        _looking(where=_in_order),
         of=1,
     ),
-    Misconception(
+    mistake(
         "any value",
         "Weights on all values were added up, whichever was asked for.",
         "A head that looks at every value alike: which score should it get?",
-        (_rows_of_pairs,),
+        _rows_of_pairs,
         of=1,
     ),
-    Misconception(
+    mistake(
         "on the query itself",
         "The key was found where it is asked, not where it was told.",
         "Where in the text does the same id stand for the first time?",
-        (_itself,),
+        _itself,
         of=1,
     ),
-    Misconception(
+    mistake(
         "divided by all rows",
         "The sum over the queries was divided by the length of the whole text.",
         "How many rows are queries?",
-        (_all_rows,),
+        _all_rows,
         of=1,
     ),
-    Misconception(
+    mistake(
         "first text's places for all",
         "The keys were found in the first text only.",
         "Each text has its own pairs.",
-        (_first_text,),
+        _first_text,
         of=1,
     ),
-    Misconception(
+    mistake(
         "rows of the pairs",
         "The rows of the first pairs were read, not those of the queries.",
         "At which place does the first query stand?",
-        (
-            lambda weights, ids, pairs: _looked_up(
-                weights[:, :, :pairs], ids, pairs, first=lambda pairs: 0
-            ),
+        lambda weights, ids, pairs: _looked_up(
+            weights[:, :, :pairs], ids, pairs, first=lambda pairs: 0
         ),
         of=1,
     ),
-    Misconception(
+    mistake(
         "heads not kept apart",
         "The heads were averaged as well.",
         "Which of the four axes must be left?",
-        (
-            _looking(over=(1, -1)),
-            _looking(over=(0, 1, -1)),
-        ),
+        _looking(over=(1, -1)),
+        _looking(over=(0, 1, -1)),
         of=1,
     ),
-    Misconception(
+    mistake(
         "added up",
         "The weights were added up over queries and texts, not averaged.",
         "A head that looks there always: which score should it get?",
-        (_summed_up,),
+        _summed_up,
         of=1,
     ),
 )

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.decoder.shared import normal, words
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import normal, words
 from helpers.models.gpt import GPT, GPTConfig
 
 MATRICES = ("to_qkv", "W_o", "W_1", "W_2")
@@ -199,100 +199,94 @@ def _nothing(mine: Any, theirs: Any) -> None:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "no matrix turned",
         "GPT-2 keeps its matrices as (in, out), nn.Linear as (out, in): they were "
         "copied as they are.",
         "Print the shapes of to_qkv.weight and c_attn.weight.",
-        (
-            _with(turned=()),
-            _with(turned=(), kinds=("weight",)),
-        ),
+        _with(turned=()),
+        _with(turned=(), kinds=("weight",)),
     ),
-    Misconception(
+    mistake(
         "turned where the shapes demand it",
         "The square matrix W_o was not turned: nothing complains, all is wrong.",
         "A square matrix fits both ways. Is it stored the same way as the others?",
-        (
-            _with(turned=("to_qkv", "W_1", "W_2")),
-            _with(turned=(), copy=_only_where_it_must),
-        ),
+        _with(turned=("to_qkv", "W_1", "W_2")),
+        _with(turned=(), copy=_only_where_it_must),
     ),
-    Misconception(
+    mistake(
         "biases left out",
         "The weights were copied, the biases were not.",
         "How many tensors does one layer hold?",
-        (_with(kinds=("weight",)),),
+        _with(kinds=("weight",)),
     ),
-    Misconception(
+    mistake(
         "norms exchanged",
         "Your norm1 has the numbers of their ln_2, and the other way round.",
         "Match the names on both sides.",
-        (_with(renamed=_exchanged("norm1", "norm2")),),
+        _with(renamed=_exchanged("norm1", "norm2")),
     ),
-    Misconception(
+    mistake(
         "norms left out",
         "In the blocks, norms still have their fresh numbers.",
         "How many layers of a block hold numbers?",
-        (
-            _with(without=("norm1", "norm2")),
-            _with(without=("norm2",)),
-            _with(without=("norm1",)),
-        ),
+        _with(without=("norm1", "norm2")),
+        _with(without=("norm2",)),
+        _with(without=("norm1",)),
     ),
-    Misconception(
+    mistake(
         "last norm left out",
         "The norm behind the blocks still has its fresh numbers.",
         "Print `theirs.transformer`: what stands behind the list h?",
-        (_with(without=("norm",)),),
+        _with(without=("norm",)),
     ),
-    Misconception(
+    mistake(
         "positions left out",
         "The table of positions still has its fresh numbers.",
         "Print `theirs.transformer`: how many tables are there?",
-        (_with(without=("positions",)),),
+        _with(without=("positions",)),
     ),
-    Misconception(
+    mistake(
         "first block everywhere",
         "All of your blocks have the numbers of their first one.",
         "Which of their blocks belongs to your second?",
-        (_with(blocks=_first_for_all),),
+        _with(blocks=_first_for_all),
     ),
-    Misconception(
+    mistake(
         "first block only",
         "Only your first block was filled.",
         "How far does your loop go? Is the `return` inside it?",
-        (_with(blocks=_first_only),),
+        _with(blocks=_first_only),
     ),
-    Misconception(
+    mistake(
         "blocks in reverse",
         "Your first block has the numbers of their last one.",
         "In which order does a text go through the blocks?",
-        (_with(blocks=_reversed),),
+        _with(blocks=_reversed),
     ),
-    Misconception(
+    mistake(
         "copied the wrong way round",
         "Their model was overwritten with your random numbers.",
         "In `a.copy_(b)`, which one changes?",
-        (_with(copy=_back),),
+        _with(copy=_back),
     ),
-    Misconception(
+    mistake(
         "memory shared",
         "Your model uses their tensors: train yours, and theirs changes too.",
         "Copy the numbers, not the tensor.",
-        (_with(copy=_share),),
+        _with(copy=_share),
     ),
-    Misconception(
+    mistake(
         "nothing returned",
         "Your model has their numbers, but the function does not return it.",
         "Read the docstring's last line again.",
-        (_nothing,),
+        _nothing,
     ),
-    Misconception(
+    mistake(
         "copied under the eyes of autograd",
         "A parameter can't be changed in place while torch records gradients.",
         "Which context switches recording off?",
-        (_with(copy=_under_autograd),),
+        _with(copy=_under_autograd),
     ),
 )
 

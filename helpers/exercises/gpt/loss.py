@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.exercises.decoder.shared import normal, words
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.exercises.kit import normal, words
 
 
 def language_model_loss(logits: Tensor, ids: Tensor) -> Tensor:
@@ -75,102 +75,93 @@ def _probability(logits: Tensor, ids: Tensor) -> Tensor:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "a bare number",
         "The loss came back as a Python number: no gradient leads back from it.",
         "What gets lost with `.item()`, and who calls `.backward()`?",
-        (lambda logits, ids: _loss(logits, ids).item(),),
+        lambda logits, ids: _loss(logits, ids).item(),
     ),
-    Misconception(
+    mistake(
         "not shifted",
         "Each place was asked for the token it has just read.",
         "Row t of the logits comes after token t. Which token should it foresee?",
-        (
-            _with(rows=_all, labels=_all),
-            _with(labels=lambda ids: ids[:, :-1]),
-            _with(rows=lambda logits: logits[:, 1:]),
-        ),
+        _with(rows=_all, labels=_all),
+        _with(labels=lambda ids: ids[:, :-1]),
+        _with(rows=lambda logits: logits[:, 1:]),
     ),
-    Misconception(
+    mistake(
         "shifted the wrong way",
         "Each place was asked for the token before it.",
         "Write two rows on paper, what is read and what should be said. Which of the "
         "two begins earlier in the text?",
-        (
-            _with(rows=lambda logits: logits[:, 1:], labels=lambda ids: ids[:, :-1]),
-            _with(rows=_all, labels=lambda ids: ids.roll(1, 1)),
-        ),
+        _with(rows=lambda logits: logits[:, 1:], labels=lambda ids: ids[:, :-1]),
+        _with(rows=_all, labels=lambda ids: ids.roll(1, 1)),
     ),
-    Misconception(
+    mistake(
         "last position kept",
         "The last place was asked as well, for the first token or for id 0: nothing "
         "is known there.",
         "How many tokens of a text of five have a next one?",
-        (_with(rows=_all, labels=_wrapped), _with(rows=_all, labels=_padded)),
+        _with(rows=_all, labels=_wrapped),
+        _with(rows=_all, labels=_padded),
     ),
-    Misconception(
+    mistake(
         "shifted twice",
         "Each place was asked for the token after the next.",
         "Count the shifts on the way: is there one too many?",
-        (
-            _with(rows=lambda logits: logits[:, :-2], labels=lambda ids: ids[:, 2:]),
-            _with(rows=lambda logits: logits[:, :-1], labels=lambda ids: _far(ids)),
-        ),
+        _with(rows=lambda logits: logits[:, :-2], labels=lambda ids: ids[:, 2:]),
+        _with(rows=lambda logits: logits[:, :-1], labels=lambda ids: _far(ids)),
     ),
-    Misconception(
+    mistake(
         "shifted along the batch",
         "Each text was asked for the tokens of the next text.",
         "Which axis of ids is time?",
-        (_with(rows=lambda logits: logits[:-1], labels=lambda ids: ids[1:]),),
+        _with(rows=lambda logits: logits[:-1], labels=lambda ids: ids[1:]),
     ),
-    Misconception(
+    mistake(
         "reshaped, not turned",
         "The vocabulary was moved by `view` or `reshape`: numbers keep their order, "
         "and every row is a mixture of several.",
         "Lesson 03 had this with heads. What exchanges two axes?",
-        (
-            _with(turn=_reread),
-            _with(turn=lambda logits: logits.contiguous().view(*_turned(logits))),
-        ),
+        _with(turn=_reread),
+        _with(turn=lambda logits: logits.contiguous().view(*_turned(logits))),
     ),
-    Misconception(
+    mistake(
         "vocabulary on the last axis",
         "Cross-entropy took the length for the vocabulary.",
         "On which axis does `F.cross_entropy` want the scores of the classes?",
-        (_with(turn=_all),),
+        _with(turn=_all),
     ),
-    Misconception(
+    mistake(
         "softmax twice",
         "The scores went through a softmax, and cross-entropy takes its own.",
         "What does `F.cross_entropy` expect, scores or probabilities?",
-        (_with(turn=lambda logits: logits.softmax(-1).transpose(1, 2)),),
+        _with(turn=lambda logits: logits.softmax(-1).transpose(1, 2)),
     ),
-    Misconception(
+    mistake(
         "sum instead of mean",
         "The loss was added up over all places: a longer text would weigh more.",
         "Read what the docstring promises about the mean.",
-        (
-            _with(reduction="sum"),
-            lambda logits, ids: _with(reduction="sum")(logits, ids) / len(ids),
-        ),
+        _with(reduction="sum"),
+        lambda logits, ids: _with(reduction="sum")(logits, ids) / len(ids),
     ),
-    Misconception(
+    mistake(
         "one number per place",
         "The losses of all places came back, not their mean.",
         "What should `loss.backward()` start from?",
-        (_with(reduction="none"),),
+        _with(reduction="none"),
     ),
-    Misconception(
+    mistake(
         "the last place only",
         "Only the last prediction was counted: the others teach just as much.",
         "How many predictions does one text make?",
-        (_with(rows=lambda logits: logits[:, -2:-1], labels=lambda ids: ids[:, -1:]),),
+        _with(rows=lambda logits: logits[:, -2:-1], labels=lambda ids: ids[:, -1:]),
     ),
-    Misconception(
+    mistake(
         "logarithm of the mean",
         "The probabilities were averaged first, and the logarithm taken of their mean.",
         "Cross-entropy is a mean of logarithms.",
-        (_probability,),
+        _probability,
     ),
 )
 

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.decoder.shared import normal, words
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import normal, words
 from helpers.models.gpt import GPTBlock, GPTConfig
 
 PARTS = ("embedding", "positions", "layers", "norm")
@@ -226,143 +226,131 @@ def _tokens_dropped(self: Any, ids: Tensor) -> Tensor:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "embeddings untied",
         "The scores come from a layer of their own: there are two tables, and both "
         "are learned.",
         "A token's row says what it is when read. Which row says it when written?",
-        (_Untied, _UntiedWithBias),
+        _Untied,
+        _UntiedWithBias,
     ),
-    Misconception(
+    mistake(
         "a bias for the scores",
         "The table is shared, but a bias was added: GPT-2 has none there.",
         "How many numbers does your model hold that are in no part of the stub?",
-        (_TiedWithBias,),
+        _TiedWithBias,
     ),
-    Misconception(
+    mistake(
         "table cut off at the end",
         "The scores are right, but no gradient goes through the table where they are "
         "made.",
         "Look for `.detach()`, `.data` or `no_grad` near the scores.",
-        (_wrong(score=lambda self, x: x @ self.embedding.weight.detach().T),),
+        _wrong(score=lambda self, x: x @ self.embedding.weight.detach().T),
     ),
-    Misconception(
+    mistake(
         "positions forgotten",
         "The tokens have no positions.",
         "Which of the parts of `__init__` is never used?",
-        (_wrong(embed=lambda self, ids: self.embedding(ids)),),
+        _wrong(embed=lambda self, ids: self.embedding(ids)),
     ),
-    Misconception(
+    mistake(
         "positions from 1",
         "The first token got the second position.",
         "Where does `torch.arange` begin, and where do yours?",
-        (_wrong(embed=_counting(1)), _wrong(embed=_out_of_the_table)),
+        _wrong(embed=_counting(1)),
+        _wrong(embed=_out_of_the_table),
     ),
-    Misconception(
+    mistake(
         "one position for all",
         "Every token got the first position.",
         "Print the ids of the positions that you look up.",
-        (
-            _wrong(
-                embed=lambda self, ids: (
-                    self.embedding(ids) + self.positions(torch.tensor(0))
-                )
-            ),
+        _wrong(
+            embed=lambda self, ids: (
+                self.embedding(ids) + self.positions(torch.tensor(0))
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "positions looked up by token",
         "The tokens' ids were looked up in the table of positions.",
         "What does row 3 of the positions belong to: token 3 of the vocabulary, or the "
         "fourth place of the text?",
-        (_wrong(embed=lambda self, ids: self.embedding(ids) + self.positions(ids)),),
+        _wrong(embed=lambda self, ids: self.embedding(ids) + self.positions(ids)),
     ),
-    Misconception(
+    mistake(
         "embedding times the root of d_model",
         "The token's vector was scaled up, as in the Transformer of 2017; GPT-2 does "
         "not do that.",
         "What is added in GPT-2, and to what?",
-        (_wrong(embed=_times_root),),
+        _wrong(embed=_times_root),
     ),
-    Misconception(
+    mistake(
         "last norm missing",
         "A pre-norm stack ends with one more layer norm; it is not used.",
         "Which of the parts of `__init__` is never used?",
-        (_wrong(finish=lambda self, x: x),),
+        _wrong(finish=lambda self, x: x),
     ),
-    Misconception(
+    mistake(
         "one layer, used again and again",
         "All layers are one and the same: they share their weights.",
         "How often is a block created, and how often is it put into the list?",
-        (
-            _wrong(
-                stack=lambda self: nn.ModuleList(
-                    [self.layer()] * self.config.num_layers
-                )
-            ),
+        _wrong(
+            stack=lambda self: nn.ModuleList([self.layer()] * self.config.num_layers)
         ),
     ),
-    Misconception(
+    mistake(
         "a plain list",
         "The layers are in a Python list: torch does not see their weights.",
         "Which container tells the module that it has sub-modules?",
-        (
-            _wrong(
-                stack=lambda self: [self.layer() for _ in range(self.config.num_layers)]
-            ),
+        _wrong(
+            stack=lambda self: [self.layer() for _ in range(self.config.num_layers)]
         ),
     ),
-    Misconception(
+    mistake(
         "only the last layer counts",
         "Every layer started from the embeddings: the others' work was thrown away.",
         "What should go into the second layer?",
-        (_wrong(climb=_every_layer_from_the_start),),
+        _wrong(climb=_every_layer_from_the_start),
     ),
-    Misconception(
+    mistake(
         "softmax at the end",
         "Probabilities came back; logits are asked for, raw scores.",
         "Who takes the softmax when you train? Read on to exercise 10.3.",
-        (_wrong(score=lambda self, x: GPT.score(self, x).softmax(-1)),),
+        _wrong(score=lambda self, x: GPT.score(self, x).softmax(-1)),
     ),
-    Misconception(
+    mistake(
         "the last place only",
         "Scores came back for the last place; training needs them at every place.",
         "Which axes does the docstring promise?",
-        (
-            _wrong(score=lambda self, x: GPT.score(self, x[:, -1])),
-            _wrong(score=lambda self, x: GPT.score(self, x[:, -1:])),
-        ),
+        _wrong(score=lambda self, x: GPT.score(self, x[:, -1])),
+        _wrong(score=lambda self, x: GPT.score(self, x[:, -1:])),
     ),
-    Misconception(
+    mistake(
         "no dropout on the embeddings",
         "In training nothing is dropped from the sum of token and position.",
         "Which of the parts of `__init__` is never used?",
-        (_wrong(drop=lambda self, x: x),),
+        _wrong(drop=lambda self, x: x),
     ),
-    Misconception(
+    mistake(
         "dropout at another place",
         "There is dropout outside of the blocks, but not on the sum of token and "
         "position.",
         "What goes through dropout, and before or behind the blocks?",
-        (
-            _wrong(forward=_dropped_behind),
-            _wrong(embed=_tokens_dropped, drop=lambda self, x: x),
-            _wrong(
-                drop=lambda self, x: x,
-                finish=lambda self, x: GPT.drop(self, self.norm(x)),
-            ),
+        _wrong(forward=_dropped_behind),
+        _wrong(embed=_tokens_dropped, drop=lambda self, x: x),
+        _wrong(
+            drop=lambda self, x: x,
+            finish=lambda self, x: GPT.drop(self, self.norm(x)),
         ),
     ),
-    Misconception(
+    mistake(
         "dropout not passed on",
         "The blocks drop nothing, whatever the configuration says.",
         "Follow `config.dropout` from `__init__` to the blocks.",
-        (
-            _wrong(
-                stack=lambda self: nn.ModuleList(
-                    self.layer(0.0) for _ in range(self.config.num_layers)
-                )
-            ),
+        _wrong(
+            stack=lambda self: nn.ModuleList(
+                self.layer(0.0) for _ in range(self.config.num_layers)
+            )
         ),
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.text import byte_pairs
 
 Pair = tuple[str, str]
@@ -130,69 +130,68 @@ def _last_of_ties(counts: Counter) -> Pair:
 
 
 COUNTING = (
-    Misconception(
+    mistake(
         "counts across words",
         "The last letter of a word was counted as a pair with the first letter of the "
         "next.",
         "Where does one word end in your loop, and the next begin?",
-        (_across, _across_once),
+        _across,
+        _across_once,
     ),
-    Misconception(
+    mistake(
         "word counts ignored",
         "Every word was counted once, however often it occurs.",
         "`words` holds a number for each word. Where do you use it?",
-        (_counting(times=lambda count: 1),),
+        _counting(times=lambda count: 1),
     ),
-    Misconception(
+    mistake(
         "order ignored",
         "A pair was counted together with the same two symbols the other way round.",
         "Is *ab* the same text as *ba*?",
-        (_counting(pairs=lambda word: (tuple(sorted(p)) for p in pairwise(word))),),
+        _counting(pairs=lambda word: (tuple(sorted(p)) for p in pairwise(word))),
     ),
-    Misconception(
+    mistake(
         "not side by side",
         "Symbols were counted as a pair though others stand between them.",
         "Which pairs does a word of three symbols have?",
-        (_counting(pairs=lambda word: combinations(word, 2)),),
+        _counting(pairs=lambda word: combinations(word, 2)),
     ),
-    Misconception(
+    mistake(
         "every second pair skipped",
         "After a pair the next one began two symbols on: half of them were missed.",
         "Which pairs does a word of three symbols have?",
-        (_counting(pairs=lambda word: zip(word[::2], word[1::2], strict=False)),),
+        _counting(pairs=lambda word: zip(word[::2], word[1::2], strict=False)),
     ),
-    Misconception(
+    mistake(
         "once per word",
         "A pair that stands twice in one word was counted once there.",
         "Did a set lose something on the way?",
-        (_counting(pairs=lambda word: dict.fromkeys(pairwise(word))),),
+        _counting(pairs=lambda word: dict.fromkeys(pairwise(word))),
     ),
-    Misconception(
+    mistake(
         "the rarest pair",
         "The pair with the smallest count came back.",
         "Which end of the counts is asked for?",
-        (_counting(choose=lambda counts: min(counts, key=counts.get)),),
+        _counting(choose=lambda counts: min(counts, key=counts.get)),
     ),
-    Misconception(
+    mistake(
         "the count as well",
         "The pair is right, but its count came along.",
         "What does the docstring promise, and what does `most_common` return?",
-        (_counting(choose=_with_count),),
+        _counting(choose=_with_count),
     ),
-    Misconception(
+    mistake(
         "the last of a tie",
         "Where several pairs are equally frequent, the one met last came back.",
         "Read the docstring on ties.",
-        (_counting(choose=_last_of_ties),),
+        _counting(choose=_last_of_ties),
     ),
-    Misconception(
+    mistake(
         "alphabetical",
         "Where several pairs are equally frequent, the alphabet decided.",
         "Read the docstring on ties.",
-        (
-            _counting(choose=lambda counts: min(counts, key=lambda p: (-counts[p], p))),
-            _counting(choose=lambda counts: max(counts, key=lambda p: (counts[p], p))),
-        ),
+        _counting(choose=lambda counts: min(counts, key=lambda p: (-counts[p], p))),
+        _counting(choose=lambda counts: max(counts, key=lambda p: (counts[p], p))),
     ),
 )
 
@@ -270,77 +269,78 @@ def _last_lost(word: Word, pair: Pair) -> Word:
 
 
 MERGING = (
-    Misconception(
+    mistake(
         "overlapping pairs",
         "In *aaa* both pairs were merged: the middle letter was used twice.",
         "After a merge, at which symbol does the search go on?",
-        (_overlapping,),
+        _overlapping,
         of=1,
     ),
-    Misconception(
+    mistake(
         "second half kept",
         "The pair was merged, but its second symbol stands there once more.",
         "After a merge, how many symbols of the old word are used up?",
-        (_both_kept,),
+        _both_kept,
         of=1,
     ),
-    Misconception(
+    mistake(
         "only the first place",
         "One occurrence was merged, the others were left.",
         "When does your search end?",
-        (_merging(once=True),),
+        _merging(once=True),
         of=1,
     ),
-    Misconception(
+    mistake(
         "replaced as text",
         "A symbol that only ends or begins like the pair was cut up: *ca b* holds the "
         "text *a b*, but not the symbols *a* and *b*.",
         "Compare whole symbols, not the letters of a text.",
-        (_in_text,),
+        _in_text,
         of=1,
     ),
-    Misconception(
+    mistake(
         "spelling compared",
         "Two other symbols were merged because together they spell the pair: *a* and "
         "*bc* are not the pair *ab* and *c*.",
         "Compare symbol with symbol, before anything is joined.",
-        (_by_spelling,),
+        _by_spelling,
         of=1,
     ),
-    Misconception(
+    mistake(
         "either order merged",
         "The same two symbols the other way round were merged as well.",
         "Is *ab* the same text as *ba*?",
-        (_merging(same=lambda found, pair: sorted(found) == sorted(pair)),),
+        _merging(same=lambda found, pair: sorted(found) == sorted(pair)),
         of=1,
     ),
-    Misconception(
+    mistake(
         "from the right",
         "The word was searched from its end: in *aaa* the last two were merged, not "
         "the first two.",
         "Read the docstring on the order.",
-        (_merging(right=True),),
+        _merging(right=True),
         of=1,
     ),
-    Misconception(
+    mistake(
         "last symbol lost",
         "A symbol at the end that belongs to no pair is missing.",
         "What becomes of a word of one letter?",
-        (_last_lost,),
+        _last_lost,
         of=1,
     ),
-    Misconception(
+    mistake(
         "glued with a space",
         "The new symbol has a space in it, or the whole word came back as one text.",
         "Print the new symbol with `repr`.",
-        (_merging(glue=" ".join), _text),
+        _merging(glue=" ".join),
+        _text,
         of=1,
     ),
-    Misconception(
+    mistake(
         "pair put in as it is",
         "The pair itself stands in the word, a tuple in a tuple, not one new symbol.",
         "A symbol is a string.",
-        (_merging(glue=tuple),),
+        _merging(glue=tuple),
         of=1,
     ),
 )

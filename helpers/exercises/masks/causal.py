@@ -6,7 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
 from helpers.models.masks import look_ahead_mask
 
 IDS = 11  # the patients know ids from 0 to 10
@@ -146,122 +146,106 @@ def _probe(
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "a test that can't fail",
         "The test says causal to all of them.",
         "Which rows must not change when a token is exchanged, and do you compare "
         "any of them?",
-        (
-            lambda model: True,
-            partial(_probe, places=(0,)),
-            partial(_probe, rows=lambda place: slice(0)),
-        ),
+        lambda model: True,
+        partial(_probe, places=(0,)),
+        partial(_probe, rows=lambda place: slice(0)),
     ),
-    Misconception(
+    mistake(
         "leak to all of them",
         "The test says leak to all of them, the right models included.",
         "Token t was exchanged. May row t change? And are all other tokens still what "
         "they were: is it a copy that you change?",
-        (
-            partial(_probe, copy=lambda ids: ids),
-            partial(_probe, rows=lambda place: slice(None)),
-            partial(_probe, rows=lambda place: slice(place + 1)),
-            lambda model: False,
-        ),
+        partial(_probe, copy=lambda ids: ids),
+        partial(_probe, rows=lambda place: slice(None)),
+        partial(_probe, rows=lambda place: slice(place + 1)),
+        lambda model: False,
     ),
-    Misconception(
+    mistake(
         "token 3 never exchanged",
         "A leak from token 3 into row 2 goes unseen: only the last token is exchanged, "
         "or the sentence is too short.",
         "Where else may a leak be? Exchange every token of a longer sentence in turn.",
-        (partial(_probe, places=(LENGTH - 1,)),),
+        partial(_probe, places=(LENGTH - 1,)),
     ),
-    Misconception(
+    mistake(
         "only one place looked at",
         "One place stands for all: leaks elsewhere go unseen.",
         "Exchange every token in turn, and compare every row before it.",
-        (
-            partial(_probe, rows=lambda place: slice(1)),
-            partial(_probe, places=(LENGTH // 2,)),
-            partial(_probe, places=(1,)),
-        ),
+        partial(_probe, rows=lambda place: slice(1)),
+        partial(_probe, places=(LENGTH // 2,)),
+        partial(_probe, places=(1,)),
     ),
-    Misconception(
+    mistake(
         "row 0 never compared",
         "A leak from token 1 into row 0 goes unseen.",
         "Which is the first token that an earlier row must not know?",
-        (
-            partial(_probe, places=range(2, LENGTH)),
-            partial(_probe, rows=lambda place: slice(1, place)),
-        ),
+        partial(_probe, places=range(2, LENGTH)),
+        partial(_probe, rows=lambda place: slice(1, place)),
     ),
-    Misconception(
+    mistake(
         "last token never exchanged",
         "A leak from the last token into the row before it goes unseen.",
         "At which place does your loop end? `range` leaves its end out.",
-        (partial(_probe, places=range(1, LENGTH - 1)),),
+        partial(_probe, places=range(1, LENGTH - 1)),
     ),
-    Misconception(
+    mistake(
         "nothing to compare",
         "At one place no rows are left to compare, and the largest of no numbers is an "
         "error.",
         "Before which place stands no row? At which place does your loop begin?",
-        (
-            partial(_probe, places=range(LENGTH), same=_below),
-            partial(_probe, rows=lambda place: slice(place - 1), same=_below),
-        ),
+        partial(_probe, places=range(LENGTH), same=_below),
+        partial(_probe, rows=lambda place: slice(place - 1), same=_below),
     ),
-    Misconception(
+    mistake(
         "one row too few",
         "A leak from a token into the row right before it goes unseen.",
         "Token t was exchanged. Which is the last row that must not know it?",
-        (partial(_probe, rows=lambda place: slice(max(place - 1, 0))),),
+        partial(_probe, rows=lambda place: slice(max(place - 1, 0))),
     ),
-    Misconception(
+    mistake(
         "only the row before",
         "A leak from a token into the row two places before it goes unseen.",
         "Token t was exchanged. Which rows must not know it: only the nearest?",
-        (partial(_probe, rows=lambda place: slice(place - 1, place)),),
+        partial(_probe, rows=lambda place: slice(place - 1, place)),
     ),
-    Misconception(
+    mistake(
         "the end of the text never looked at",
         "A leak from token 6 into row 5 goes unseen.",
         "How long is the text that you try, and which of its tokens do you exchange?",
-        (
-            partial(_probe, places=(1, 2, 3), length=4),
-            partial(_probe, places=range(1, 5), length=5),
-            partial(_probe, places=range(1, 6), length=6),
-        ),
+        partial(_probe, places=(1, 2, 3), length=4),
+        partial(_probe, places=range(1, 5), length=5),
+        partial(_probe, places=range(1, 6), length=6),
     ),
-    Misconception(
+    mistake(
         "too coarse",
         "The comparison is too coarse: a leak of a few hundredths goes unseen.",
         "How much may a row change by rounding alone? What are the numbers compared?",
-        (
-            partial(_probe, same=lambda difference: difference.abs().max() < 0.1),
-            partial(_probe, read=lambda logits: logits.argmax(-1)),
-        ),
+        partial(_probe, same=lambda difference: difference.abs().max() < 0.1),
+        partial(_probe, read=lambda logits: logits.argmax(-1)),
     ),
-    Misconception(
+    mistake(
         "the rows after it compared",
         "The rows behind the exchanged token are compared; those may know it.",
         "Which rows would have to know the future to change?",
-        (lambda model: not _probe(model, rows=lambda place: slice(place + 1, None)),),
+        lambda model: not _probe(model, rows=lambda place: slice(place + 1, None)),
     ),
-    Misconception(
+    mistake(
         "exact comparison",
         "Rounded numbers were compared with ==, so a right model fails too.",
         "How far apart may two roundings of the same float32 number be?",
-        (
-            partial(_probe, same=lambda difference: bool((difference == 0).all())),
-            partial(_probe, same=lambda difference: difference.abs().sum() == 0),
-        ),
+        partial(_probe, same=lambda difference: bool((difference == 0).all())),
+        partial(_probe, same=lambda difference: difference.abs().sum() == 0),
     ),
-    Misconception(
+    mistake(
         "verdict turned around",
         "The test says leak to the right models and causal to the others.",
         "True means that nothing leaks.",
-        (lambda model: not is_causal(model),),
+        lambda model: not is_causal(model),
     ),
 )
 

@@ -1,6 +1,6 @@
 """6.4: a printed mask read as evidence, and why the training loss can't show it."""
 
-from helpers.checks.exercise import Answer, Exercise, Misconception, value_cases
+from helpers.checks.exercise import Answer, Exercise, mistake, value_cases
 
 EXERCISES = (
     Exercise(
@@ -15,30 +15,30 @@ EXERCISES = (
         cases=lambda seed: value_cases(),
         proves="the first token sees the future and not itself",
         misconceptions=(
-            Misconception(
+            mistake(
                 "the comment believed",
                 "Those are the ones in row 0, and a 1 is what gets blocked: look at "
                 "what is done with the mask, not at its comment.",
                 "What is left of a score to which 1 * -1e9 was added?",
-                ((0, 4),),
+                (0, 4),
             ),
-            Misconception(
+            mistake(
                 "what it should be",
                 "That is what a right mask would allow, not what this one does.",
                 "Read row 0 of the printed mask, entry by entry.",
-                ((0,),),
+                (0,),
             ),
-            Misconception(
+            mistake(
                 "padding counted",
                 "The last key is padding, and row 0 has a 1 there.",
                 "Read row 0 of the printed mask, entry by entry.",
-                ((1, 2, 3, 4),),
+                (1, 2, 3, 4),
             ),
-            Misconception(
+            mistake(
                 "counted from 1",
                 "The places are counted from 0.",
                 "Which number does Python give to the first key?",
-                ((2, 3, 4),),
+                (2, 3, 4),
             ),
         ),
     ),

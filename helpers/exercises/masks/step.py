@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, Optimizer
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.checks.optimizers import warm_up
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
+from helpers.exercises.kit import warm_up_optimizers
 from helpers.exercises.masks.shared import padded_ids
 from helpers.models.attention import attention
 from helpers.models.masks import padding_mask, target_mask
@@ -107,7 +107,7 @@ def _number(loss: Any) -> Any:
 
 
 def _cases(seed: int) -> list[Case]:
-    warm_up()
+    warm_up_optimizers()
     draw = torch.Generator().manual_seed(seed)
 
     def case(
@@ -198,7 +198,7 @@ def _step_first(optimizer: Optimizer, loss: Tensor) -> None:
 
 def _wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
     spellings = tuple(partial(train_step, **change) for change in changes)
-    return Misconception(name, done, where, spellings)
+    return mistake(name, done, where, *spellings)
 
 
 MISTAKES = (

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.attention.shared import normal
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import normal
 from helpers.exercises.multi_head.module import PARTS, RETURNS, ROWS_IF_ANY
 from helpers.models.attention import attention
 from helpers.models.multi_head import merge_heads, split_heads
@@ -152,81 +152,76 @@ def _no_bias_at_all(self: HeadByHead, *sizes: int) -> None:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "projections without a bias",
         "The results are right for these layers, but they were made without a bias.",
         "The exercise asks for nn.Linear(d_model, d_head) as it comes.",
-        (_with(layers=_without_bias), _with(layers=_no_bias_at_all)),
+        _with(layers=_without_bias),
+        _with(layers=_no_bias_at_all),
     ),
-    Misconception(
+    mistake(
         "output projection that keeps the width",
         "W_o maps heads x d_head to heads x d_head; the output should be d_model wide.",
         "What is the result added to in the next lesson, and how wide is that?",
-        (_with(layers=_square_output),),
+        _with(layers=_square_output),
     ),
-    Misconception(
+    mistake(
         "layers in a plain list",
         "A Python list hides its layers from torch: no optimizer and no `.double()` "
         "would reach them.",
         "Which list does torch.nn offer for modules?",
-        (_with(layers=_plain_list),),
+        _with(layers=_plain_list),
     ),
-    Misconception(
+    mistake(
         "one large layer for all heads",
         "The results are right, but a large layer was cut, as in 3.2: no head has a "
         "layer of its own.",
         "Which kind of list does the exercise ask for, and how long is it?",
-        (_LargeLayers,),
+        _LargeLayers,
     ),
-    Misconception(
+    mistake(
         "first head only",
         "All heads use the layers of head 0.",
         "Inside your loop, which index do the layers get?",
-        (_with(layer=lambda self, part, head: getattr(self, part)[0]),),
+        _with(layer=lambda self, part, head: getattr(self, part)[0]),
     ),
-    Misconception(
+    mistake(
         "one layer, listed many times",
         "The list holds the same layer num_heads times: the heads can't differ.",
         "What does `[layer] * 3` copy, layers or references?",
-        (_with(layers=_one_layer),),
+        _with(layers=_one_layer),
     ),
-    Misconception(
+    mistake(
         "scaled by d_model",
         "The scores were divided by the root of d_model; a head's dot product sums "
         "over d_head numbers.",
         "How long are the two vectors whose dot product is a score?",
-        (
-            _with(
-                scale=lambda self, query, x: (
-                    query * (query.shape[-1] / x.shape[-1]) ** 0.5
-                )
-            ),
+        _with(
+            scale=lambda self, query, x: query * (query.shape[-1] / x.shape[-1]) ** 0.5
         ),
     ),
-    Misconception(
+    mistake(
         "heads averaged",
         "The heads' results were averaged; they should lie side by side.",
         "How wide is the concatenation of all heads, and what does W_o expect?",
-        (
-            _with(join=lambda self, found: sum(found) / len(found)),
-            _with(
-                join=lambda self, found: sum(found) / len(found),
-                layers=_output_per_head,
-            ),
-            _with(join=lambda self, found: torch.stack(found, 0).mean(0)),
+        _with(join=lambda self, found: sum(found) / len(found)),
+        _with(
+            join=lambda self, found: sum(found) / len(found),
+            layers=_output_per_head,
         ),
+        _with(join=lambda self, found: torch.stack(found, 0).mean(0)),
     ),
-    Misconception(
+    mistake(
         "no output projection",
         "The heads lie side by side, but W_o was never applied.",
         "What is left of the formula after Concat?",
-        (_with(finish=lambda self, joined: joined),),
+        _with(finish=lambda self, joined: joined),
     ),
-    Misconception(
+    mistake(
         "weights of one head returned",
         "Only the last head's weights came back.",
         "The weights are promised as (B, H, T, T). Which axis is missing?",
-        (_with(gather=lambda self, maps: maps[-1]),),
+        _with(gather=lambda self, maps: maps[-1]),
     ),
 )
 

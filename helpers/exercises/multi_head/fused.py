@@ -6,13 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.exercises.attention.shared import (
-    ROWS,
-    normal,
-    random_mask,
-    weights_not_asked_for,
-)
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.exercises.attention.shared import ROWS, random_mask, weights_not_asked_for
+from helpers.exercises.kit import normal
 from helpers.exercises.multi_head.module import RETURNS
 from helpers.models.attention import attention
 from helpers.models.multi_head import merge_heads, split_heads
@@ -126,64 +122,63 @@ def _too_narrow(self: FusedSelfAttention, d_model: int) -> None:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "query, key and value per head",
         "Each head's part was cut into query, key and value; the layer's first third "
         "should be the query of all heads.",
         "Which cut comes first: into three, or into heads?",
-        (_with(cut=_interleaved), _with(cut=_per_head_chunks)),
+        _with(cut=_interleaved),
+        _with(cut=_per_head_chunks),
     ),
-    Misconception(
+    mistake(
         "every third feature",
         "Query, key and value took turns, feature by feature.",
         "The docstring says thirds: which features make up the first one?",
-        (_with(cut=_innermost),),
+        _with(cut=_innermost),
     ),
-    Misconception(
+    mistake(
         "memory order",
         "The numbers were read off in memory order, so batch, tokens and features are "
         "mixed.",
         "Cut the last axis only, then move axes by transpose or permute.",
-        (_with(cut=_in_memory_order),),
+        _with(cut=_in_memory_order),
     ),
-    Misconception(
+    mistake(
         "another order of the thirds",
         "The three parts were given other roles than query, key, value.",
         "Which third is which? The docstring says so.",
-        tuple(
+        *tuple(
             _ordered(order) for order in ((1, 0, 2), (2, 1, 0), (0, 2, 1), (1, 2, 0))
         ),
     ),
-    Misconception(
+    mistake(
         "fused layer too narrow",
         "`to_qkv` is as wide as one projection, but it stands for three.",
         "How many numbers per token must come out of it?",
-        (_with(layers=_too_narrow),),
+        _with(layers=_too_narrow),
     ),
-    Misconception(
+    mistake(
         "cut along the batch",
         "`chunk(3)` cuts the first axis when it is not told which: that is the batch.",
         "Along which axis do query, key and value lie side by side?",
-        (_with(cut=_batch_cut),),
+        _with(cut=_batch_cut),
     ),
-    Misconception(
+    mistake(
         "mask ignored",
         "The mask changed nothing: blocked keys get weight.",
         "Does `forward` ever use `mask`?",
-        (
-            _calling(
-                lambda query, key, value, mask: attention(
-                    query, key, value, need_weights=True
-                )
-            ),
+        _calling(
+            lambda query, key, value, mask: attention(
+                query, key, value, need_weights=True
+            )
         ),
     ),
     weights_not_asked_for(_calling(attention)),
-    Misconception(
+    mistake(
         "no output projection",
         "The heads lie side by side, but W_o was never applied.",
         "What is left of the formula after Concat?",
-        (_with(finish=lambda self, merged: merged),),
+        _with(finish=lambda self, merged: merged),
     ),
 )
 

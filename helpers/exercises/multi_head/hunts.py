@@ -11,7 +11,7 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Misconception,
+    mistake,
     value_cases,
 )
 from helpers.models.attention import attention
@@ -155,73 +155,68 @@ def _features(x: Tensor, order: Tensor) -> Tensor:
 
 
 PROBE_MISTAKES = (
-    Misconception(
+    mistake(
         "output not shuffled",
         "The shuffled input was compared with the unshuffled output: even a right "
         "layer must differ there.",
         "If you shuffle what goes in, where do you find token 0's result?",
-        (partial(_probe, restore=lambda x, order: x),),
+        partial(_probe, restore=lambda x, order: x),
     ),
-    Misconception(
+    mistake(
         "shuffled back by the same order",
         "The output was shuffled by the order that shuffled the input; that does not "
         "bring the tokens back.",
         "Which order undoes [1, 2, 0]? Or shuffle the other output instead.",
-        (_shuffled_twice,),
+        _shuffled_twice,
     ),
-    Misconception(
+    mistake(
         "features shuffled",
         "The last axis was shuffled: the features, not the tokens.",
         "The input is (tokens, features). Which axis do you index?",
-        (partial(_probe, shuffle=_features, restore=_features),),
+        partial(_probe, shuffle=_features, restore=_features),
     ),
-    Misconception(
+    mistake(
         "nothing shuffled",
         "Both calls got the same input in the same order.",
         "Print what goes into the second call.",
-        (partial(_probe, shuffle=lambda x, order: x, restore=lambda x, order: x),),
+        partial(_probe, shuffle=lambda x, order: x, restore=lambda x, order: x),
     ),
-    Misconception(
+    mistake(
         "only shapes",
         "The test says True to all of them: each returns the right shape.",
         "What must happen to the numbers when the tokens change places?",
-        (
-            lambda layer: True,
-            partial(_probe, same=lambda one, other: one.shape == other.shape),
-        ),
+        lambda layer: True,
+        partial(_probe, same=lambda one, other: one.shape == other.shape),
     ),
-    Misconception(
+    mistake(
         "tokens not told apart",
         "Your test says True to a layer whose results are right, but stand at the "
         "wrong tokens.",
         "Is each token compared with its own result, alone, and closely enough?",
-        (
-            partial(
-                _probe,
-                same=lambda one, other: torch.allclose(
-                    one.sum(0), other.sum(0), atol=1e-4
-                ),
-            ),
-            partial(
-                _probe,
-                same=lambda one, other: torch.allclose(
-                    one.mean(0), other.mean(0), atol=1e-4
-                ),
+        partial(
+            _probe,
+            same=lambda one, other: torch.allclose(one.sum(0), other.sum(0), atol=1e-4),
+        ),
+        partial(
+            _probe,
+            same=lambda one, other: torch.allclose(
+                one.mean(0), other.mean(0), atol=1e-4
             ),
         ),
     ),
-    Misconception(
+    mistake(
         "False in any case",
         "The test says False to all of them, the right ones included.",
         "Which comparison fails on a right layer? Sums of the same numbers in another "
         "order, for example, differ by rounding.",
-        (partial(_probe, same=torch.equal), lambda layer: False),
+        partial(_probe, same=torch.equal),
+        lambda layer: False,
     ),
-    Misconception(
+    mistake(
         "verdict turned around",
         "The test says True to the wrong ones and False to the right ones.",
         "True means: all tokens are treated alike.",
-        (lambda layer: not _probe(layer),),
+        lambda layer: not _probe(layer),
     ),
 )
 
@@ -238,17 +233,17 @@ EXERCISES = (
         cases=lambda seed: value_cases(),
         proves="row 1 of head 0 holds token 0's features from 2 on",
         misconceptions=(
-            Misconception(
+            mistake(
                 "what should be there",
                 "That is what row 1 of head 0 should hold.",
                 "Read the printed numbers: tens are the token, ones the feature.",
-                ((1, 0),),
+                (1, 0),
             ),
-            Misconception(
+            mistake(
                 "feature first",
                 "The two numbers are exchanged.",
                 "(token, first feature), in this order.",
-                ((2, 0),),
+                (2, 0),
             ),
         ),
     ),
@@ -263,17 +258,17 @@ EXERCISES = (
         cases=_argument,
         proves="nn.MultiheadAttention averages the heads unless told otherwise",
         misconceptions=(
-            Misconception(
+            mistake(
                 "need_weights",
                 "That argument asks for weights at all, and they did come.",
                 "Count the axes of what came back. Which one is missing?",
-                ("need_weights",),
+                "need_weights",
             ),
-            Misconception(
+            mistake(
                 "batch_first",
                 "That argument moves the batch axis; it belongs to the constructor.",
                 "Count the axes of what came back. Which one is missing?",
-                ("batch_first",),
+                "batch_first",
             ),
         ),
     ),
@@ -288,30 +283,30 @@ EXERCISES = (
         cases=lambda seed: value_cases(2),
         proves="W_o leads back to d_model; heads x d_head = d_model hides the mistake",
         misconceptions=(
-            Misconception(
+            mistake(
                 "as in the bug",
                 "That is the layer that makes the output 512 wide.",
                 "What is the output added to afterwards, and how wide is that?",
-                ((512, 512),),
+                (512, 512),
             ),
-            Misconception(
+            mistake(
                 "out before in",
                 "The first number of nn.Linear is the width that comes in.",
                 "What comes in: all heads side by side, or x?",
-                ((64, 512),),
+                (64, 512),
             ),
-            Misconception(
+            mistake(
                 "64",
                 "With 8 heads of 64 the mistake shows: the output is 512 wide.",
                 "For which d_head are 8 heads together as wide as x?",
-                (64,),
+                64,
                 of=1,
             ),
-            Misconception(
+            mistake(
                 "512",
                 "512 is how wide 8 heads of 64 are together.",
                 "For which d_head are 8 heads together as wide as x?",
-                (512,),
+                512,
                 of=1,
             ),
         ),

@@ -7,14 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import (
-    Answer,
-    Case,
-    Exercise,
-    Look,
-    Misconception,
-)
-from helpers.exercises.attention.shared import normal
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import normal
 from helpers.exercises.multi_head.module import MultiHeadAttention
 
 
@@ -137,63 +131,62 @@ def _wrong_way(mine: Any, theirs: Any) -> Any:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "weights transposed",
         "The matrices were turned on the way; both sides are nn.Linear and keep "
         "(out, in).",
         "Compare the shapes on both sides before you turn anything.",
-        (
-            partial(_load, change=lambda number: number.T),
-            partial(_load, change=lambda number: number.t()),
-        ),
+        partial(_load, change=lambda number: number.T),
+        partial(_load, change=lambda number: number.t()),
     ),
-    Misconception(
+    mistake(
         "biases left out",
         "The weights were copied, the biases were not.",
         "How many tensors does one nn.Linear hold?",
-        (partial(_load, kinds=("weight",)),),
+        partial(_load, kinds=("weight",)),
     ),
-    Misconception(
+    mistake(
         "query and key exchanged",
         "Their query went into your key layer, and the other way round.",
         "Match the names on both sides.",
-        (partial(_load, order="kqv"),),
+        partial(_load, order="kqv"),
     ),
-    Misconception(
+    mistake(
         "value forgotten",
         "Your value layer holds their key.",
         "Match the names on both sides.",
-        (partial(_load, order="qkk"),),
+        partial(_load, order="qkk"),
     ),
-    Misconception(
+    mistake(
         "output projection left out",
         "The weights of attention are right, but W_o still has its own random numbers.",
         "Print `theirs`: a fourth linear layer lies outside of `theirs.self`.",
-        (partial(_load, parts=3),),
+        partial(_load, parts=3),
     ),
-    Misconception(
+    mistake(
         "copied the wrong way round",
         "Their layer was overwritten with your random numbers.",
         "In `a.copy_(b)` and `a.load_state_dict(b)`, which one changes?",
-        (_wrong_way,),
+        _wrong_way,
     ),
-    Misconception(
+    mistake(
         "nothing returned",
         "Your module has their numbers, but the function does not return it.",
         "Read the docstring's last line again.",
-        (lambda mine, theirs: None if _load(mine, theirs) else None,),
+        lambda mine, theirs: None if _load(mine, theirs) else None,
     ),
-    Misconception(
+    mistake(
         "memory shared",
         "Your module uses their tensors: train yours, and their model changes too.",
         "Copy the numbers, not the layer or the tensor.",
-        (partial(_load, copy=_share), _layers_taken_over),
+        partial(_load, copy=_share),
+        _layers_taken_over,
     ),
-    Misconception(
+    mistake(
         "copied under the eyes of autograd",
         "A parameter can't be changed in place while torch records gradients.",
         "Which context switches recording off? `load_state_dict` does it by itself.",
-        (partial(_load, copy=_without_no_grad),),
+        partial(_load, copy=_without_no_grad),
     ),
 )
 

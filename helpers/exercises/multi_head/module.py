@@ -11,16 +11,16 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Misconception,
     Property,
+    mistake,
 )
 from helpers.exercises.attention.shared import (
     ROWS,
     mask_asked_for_its_truth,
-    normal,
     random_mask,
     weights_not_asked_for,
 )
+from helpers.exercises.kit import normal
 from helpers.models.attention import attention
 from helpers.models.multi_head import merge_heads, split_heads
 
@@ -240,117 +240,103 @@ def _normalise_then_zero(self: MultiHeadAttention, scores: Tensor) -> Tensor:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "view without transpose",
         "The heads were cut in memory order, so one head holds pieces of several "
         "tokens' features.",
         "Compare your split with 3.1: cut the last axis only, then move an axis.",
-        (
-            _with(split=_memory_order_split),
-            _with(split=_memory_order_split, merge=_memory_order_merge),
-        ),
+        _with(split=_memory_order_split),
+        _with(split=_memory_order_split, merge=_memory_order_merge),
     ),
-    Misconception(
+    mistake(
         "merged without transposing back",
         "The heads' results were read off one head after the other, so tokens are "
         "mixed up.",
         "Compare your merge with 3.1: which axis must move before the last two join?",
-        (_with(merge=_memory_order_merge),),
+        _with(merge=_memory_order_merge),
     ),
-    Misconception(
+    mistake(
         "heads averaged",
         "The heads' results were averaged; they should lie side by side.",
         "How wide is the concatenation of all heads, and what does W_o expect?",
-        (
-            _with(merge=lambda self, x: x.mean(1)),
-            _with(merge=lambda self, x: x.mean(1), layers=_narrow_output),
-        ),
+        _with(merge=lambda self, x: x.mean(1)),
+        _with(merge=lambda self, x: x.mean(1), layers=_narrow_output),
     ),
-    Misconception(
+    mistake(
         "one map for all heads",
         "The weights were averaged over the heads before they mixed the values.",
         "Each head mixes its values by its own weights: where do the maps get mixed?",
-        (
-            _with(
-                mix=lambda self, weights, value: weights.mean(1, keepdim=True) @ value
-            ),
-        ),
+        _with(mix=lambda self, weights, value: weights.mean(1, keepdim=True) @ value),
     ),
-    Misconception(
+    mistake(
         "weights averaged over the heads",
         "The output is right, but the weights came back averaged over the heads.",
         "You will want to look at each head. Which axis did you average away?",
-        (
-            _with(
-                finish=lambda self, merged, weights: (self.W_o(merged), weights.mean(1))
-            ),
-        ),
+        _with(finish=lambda self, merged, weights: (self.W_o(merged), weights.mean(1))),
     ),
-    Misconception(
+    mistake(
         "scaled by d_model",
         "The scores were divided by the root of d_model; a head's dot product sums "
         "over d_head numbers.",
         "How long are the two vectors whose dot product is a score?",
-        (_with(scale=lambda self, query: self.W_q.out_features**-0.5),),
+        _with(scale=lambda self, query: self.W_q.out_features**-0.5),
     ),
-    Misconception(
+    mistake(
         "no scaling",
         "The scores went into the softmax without being divided.",
         "Compare with the function that you wrote in 2.2.",
-        (_with(scale=lambda self, query: 1.0),),
+        _with(scale=lambda self, query: 1.0),
     ),
-    Misconception(
+    mistake(
         "no output projection",
         "The heads lie side by side, but W_o was never applied.",
         "What is left of the formula after Concat?",
-        (_with(finish=lambda self, merged, weights: (merged, weights)),),
+        _with(finish=lambda self, merged, weights: (merged, weights)),
     ),
-    Misconception(
+    mistake(
         "one projection for all three",
         "Query, key and value all go through the same layer.",
         "How many matrices stand in the formula, and where is each used?",
-        tuple(_projecting(name, name, name) for name in "qkv"),
+        *tuple(_projecting(name, name, name) for name in "qkv"),
     ),
-    Misconception(
+    mistake(
         "query and key layers exchanged",
         "The query goes through W_k and the key through W_q.",
         "Check the name on each side of the first two projections.",
-        (_projecting("k", "q", "v"),),
+        _projecting("k", "q", "v"),
     ),
-    Misconception(
+    mistake(
         "key used as value layer",
         "The value goes through W_k.",
         "Check which layer makes the value.",
-        (_projecting("q", "k", "k"),),
+        _projecting("q", "k", "k"),
     ),
-    Misconception(
+    mistake(
         "keys computed from value",
         "W_k was applied to the value, not to the key.",
         "Check what stands in the brackets of W_k.",
-        (_projecting("q", "k", "v", take="qvv"),),
+        _projecting("q", "k", "v", take="qvv"),
     ),
-    Misconception(
+    mistake(
         "values computed from key",
         "W_v was applied to the key, not to the value.",
         "Check what stands in the brackets of W_v.",
-        (_projecting("q", "k", "v", take="qkk"),),
+        _projecting("q", "k", "v", take="qkk"),
     ),
-    Misconception(
+    mistake(
         "query used for all three",
         "Key and value were computed from the query, so it only ever looks at itself.",
         "Which of the three arguments does your code never read?",
-        (_projecting("q", "k", "v", take="qqq"),),
+        _projecting("q", "k", "v", take="qqq"),
     ),
-    Misconception(
+    mistake(
         "key and value swapped",
         "Attention got the projected values as keys and the keys as values.",
         "Check the order in which the three are handed on.",
-        (
-            _calling(
-                lambda query, key, value, mask: attention(
-                    query, value, key, mask, need_weights=True
-                )
-            ),
+        _calling(
+            lambda query, key, value, mask: attention(
+                query, value, key, mask, need_weights=True
+            )
         ),
     ),
     weights_not_asked_for(_calling(attention), _calling(attention, _merge_as_asked)),
@@ -361,122 +347,108 @@ MISTAKES = (
             )
         )
     ),
-    Misconception(
+    mistake(
         "value not projected",
         "The weights mix the values as they came in, without W_v.",
         "Which of the three layers does your code never call?",
-        (
-            _with(
-                project=lambda self, query, key, value: (
-                    self.W_q(query),
-                    self.W_k(key),
-                    value,
-                )
-            ),
+        _with(
+            project=lambda self, query, key, value: (
+                self.W_q(query),
+                self.W_k(key),
+                value,
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "projection over the token axis",
         "The layers were applied to turned inputs: they mix tokens, not features.",
         "A linear layer works on the last axis: which is that after your transpose?",
-        (
-            _with(
-                project=lambda self, query, key, value: (
-                    self.W_q(query.mT).mT,
-                    self.W_k(key.mT).mT,
-                    self.W_v(value.mT).mT,
-                )
-            ),
+        _with(
+            project=lambda self, query, key, value: (
+                self.W_q(query.mT).mT,
+                self.W_k(key.mT).mT,
+                self.W_v(value.mT).mT,
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "each head as wide as d_model",
         "Every head got the full width, so the projections are num_heads times too "
         "large.",
         "All heads together are d_model wide. How wide is one?",
-        (_with(layers=_wide_layers),),
+        _with(layers=_wide_layers),
     ),
-    Misconception(
+    mistake(
         "projections without a bias",
         "The results are right for these layers, but they were made without a bias.",
         "The docstring asks for nn.Linear as it comes: BERT's biases need a place.",
-        (_with(layers=_without_bias),),
+        _with(layers=_without_bias),
     ),
-    Misconception(
+    mistake(
         "bad width accepted",
         "The results are right, but a width of 10 for 3 heads was accepted, and the "
         "stub promises a ValueError.",
         "Compare the first lines of your `__init__` with the stub's.",
-        (_with(refuse=lambda self, d_model, num_heads: None),),
+        _with(refuse=lambda self, d_model, num_heads: None),
     ),
-    Misconception(
+    mistake(
         "mask ignored",
         "The mask changed nothing: blocked keys get weight.",
         "Does `forward` ever use `mask`?",
-        (_with(block=lambda self, scores, mask: scores),),
+        _with(block=lambda self, scores, mask: scores),
     ),
-    Misconception(
+    mistake(
         "mask inverted",
         "What may be attended to was blocked, and the rest left open.",
         "True means may attend. Which entries must be filled?",
-        (
-            _with(
-                block=lambda self, scores, mask: scores.masked_fill(mask, float("-inf"))
-            ),
-            _with(block=lambda self, scores, mask: scores.masked_fill(mask, -1e9)),
-        ),
+        _with(block=lambda self, scores, mask: scores.masked_fill(mask, float("-inf"))),
+        _with(block=lambda self, scores, mask: scores.masked_fill(mask, -1e9)),
     ),
-    Misconception(
+    mistake(
         "mask laid on the queries",
         "The mask was turned: it blocks queries and leaves every key open to the rest.",
         "In (B, H, T, S) keys are the last axis. Where did the mask's last axis go?",
-        (
-            _with(block=lambda self, scores, mask: scores.masked_fill(~mask.mT, -1e9)),
-            _with(
-                block=lambda self, scores, mask: scores.masked_fill(
-                    ~mask.mT, float("-inf")
-                )
-            ),
+        _with(block=lambda self, scores, mask: scores.masked_fill(~mask.mT, -1e9)),
+        _with(
+            block=lambda self, scores, mask: scores.masked_fill(~mask.mT, float("-inf"))
         ),
     ),
-    Misconception(
+    mistake(
         "an axis added to the mask",
         "The mask got one more axis, though it broadcasts to (B, H, T, S) as it comes.",
         "Read what the docstring says about the mask: does it need any work?",
-        (
-            _with(block=_one_axis_more),
-            _with(block=_one_axis_more, merge=lambda self, x: _merge_as_asked(x)),
-        ),
+        _with(block=_one_axis_more),
+        _with(block=_one_axis_more, merge=lambda self, x: _merge_as_asked(x)),
     ),
-    Misconception(
+    mistake(
         "mask after the softmax",
         "The weights were set to 0 after the softmax and not shared out again.",
         "Block before the softmax, then the softmax itself shares out what is left.",
-        (_with(block=_zeroed, normalise=_normalise_then_zero),),
+        _with(block=_zeroed, normalise=_normalise_then_zero),
     ),
-    Misconception(
+    mistake(
         "softmax over the heads",
         "The softmax ran over axis 1: a key's weights sum to 1 over the heads.",
         "Who shares out 1: one query of one head, or all heads together?",
-        (_with(normalise=lambda self, scores: scores.softmax(1)),),
+        _with(normalise=lambda self, scores: scores.softmax(1)),
     ),
-    Misconception(
+    mistake(
         "softmax over the queries",
         "The softmax ran down the columns: each key shares out 1 among the queries.",
         "Which axis of (B, H, T, S) are the keys?",
-        (_with(normalise=lambda self, scores: scores.softmax(-2)),),
+        _with(normalise=lambda self, scores: scores.softmax(-2)),
     ),
-    Misconception(
+    mistake(
         "tuple order",
         "The weights came first and the output second.",
         "Read the docstring's last line again.",
-        (_with(finish=lambda self, merged, weights: (weights, self.W_o(merged))),),
+        _with(finish=lambda self, merged, weights: (weights, self.W_o(merged))),
     ),
-    Misconception(
+    mistake(
         "only the output returned",
         "The weights are missing: only one tensor came back.",
         "Read the docstring's last line again: what comes back beside the output?",
-        (_with(finish=lambda self, merged, weights: self.W_o(merged)),),
+        _with(finish=lambda self, merged, weights: self.W_o(merged)),
     ),
 )
 

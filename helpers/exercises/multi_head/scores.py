@@ -12,11 +12,11 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Misconception,
     Property,
+    mistake,
     value_cases,
 )
-from helpers.exercises.attention.shared import normal
+from helpers.exercises.kit import normal
 
 RETURNS = {"previous": "heads", "itself": "heads", "separator": "heads"}
 
@@ -97,108 +97,97 @@ def _around(weights: Tensor, tokens: Sequence[str]) -> tuple:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "last for the first one's previous",
         "The first token has no previous one; its column t - 1 is -1, and Python took "
         "the last.",
         "At which query must the mean for the previous token begin?",
-        (_around,),
+        _around,
     ),
-    Misconception(
+    mistake(
         "diagonal of heads and queries",
         "`diagonal` took the first two axes, heads and queries, as it does when it is "
         "not told.",
         "Between which two axes of (H, T, T) does the diagonal lie?",
-        (_first_two_axes, partial(_first_two_axes, both=False)),
+        _first_two_axes,
+        partial(_first_two_axes, both=False),
     ),
-    Misconception(
+    mistake(
         "next for previous",
         "The diagonal above the main one was taken: that is the next token.",
         "Row t is the query. In which column does token t - 1 stand?",
-        (partial(_score, previous=lambda weights: weights.diagonal(1, -2, -1)),),
+        partial(_score, previous=lambda weights: weights.diagonal(1, -2, -1)),
     ),
-    Misconception(
+    mistake(
         "mean over the heads",
         "The heads were averaged, the tokens kept.",
         "The result has one number per head: which axis has to go?",
-        (_over_heads,),
+        _over_heads,
     ),
-    Misconception(
+    mistake(
         "one number for all heads",
         "Heads and tokens were averaged together.",
         "A mean takes an axis; without one it takes them all.",
-        (partial(_score, mean=lambda entries: entries.mean()),),
+        partial(_score, mean=lambda entries: entries.mean()),
     ),
-    Misconception(
+    mistake(
         "divided by the whole length",
         "The first token has no previous one, and yet it was counted.",
         "How many queries do have a previous token?",
-        (
-            _whole_length,
-            partial(
-                _score,
-                previous=lambda weights: torch.cat(
-                    [weights.diagonal(-1, -2, -1), torch.zeros_like(weights[:, 0, :1])],
-                    -1,
-                ),
+        _whole_length,
+        partial(
+            _score,
+            previous=lambda weights: torch.cat(
+                [weights.diagonal(-1, -2, -1), torch.zeros_like(weights[:, 0, :1])],
+                -1,
             ),
         ),
     ),
-    Misconception(
+    mistake(
         "what the separator looks at",
         "The rows of [SEP] were read: where it looks, not who looks at it.",
         "Is [SEP] the query here, or the key?",
-        (
-            partial(
-                _score,
-                separator=lambda weights, where: weights[:, where].mean(1),
-            ),
-            partial(
-                _score,
-                separator=lambda weights, where: weights[:, where].sum(1),
-            ),
+        partial(
+            _score,
+            separator=lambda weights, where: weights[:, where].mean(1),
+        ),
+        partial(
+            _score,
+            separator=lambda weights, where: weights[:, where].sum(1),
         ),
     ),
-    Misconception(
+    mistake(
         "one separator only",
         "Only one [SEP] was counted, and a pair of sentences has two.",
         "`index` finds the first. What finds all of them?",
-        (
-            partial(_score, separator=lambda weights, where: weights[:, :, where[0]]),
-            partial(_score, separator=lambda weights, where: weights[:, :, where[-1]]),
-        ),
+        partial(_score, separator=lambda weights, where: weights[:, :, where[0]]),
+        partial(_score, separator=lambda weights, where: weights[:, :, where[-1]]),
     ),
-    Misconception(
+    mistake(
         "mean over the separators",
         "The weights on two [SEP] were averaged; together they hold the sum.",
         "A query puts 0.2 on one [SEP] and 0.3 on the other: how much on [SEP]?",
-        (
-            partial(
-                _score, separator=lambda weights, where: weights[:, :, where].mean(-1)
-            ),
-        ),
+        partial(_score, separator=lambda weights, where: weights[:, :, where].mean(-1)),
     ),
-    Misconception(
+    mistake(
         "last token for the separator",
         "The last column was taken, whatever token stands there.",
         "Where does `tokens` say that a [SEP] is?",
-        (partial(_score, separator=lambda weights, where: weights[:, :, -1]),),
+        partial(_score, separator=lambda weights, where: weights[:, :, -1]),
     ),
-    Misconception(
+    mistake(
         "sum over the queries",
         "The weights were added up over the queries, but not divided by their number.",
         "How much does *one* query give on average?",
-        (partial(_score, mean=lambda entries: entries.sum(-1)),),
+        partial(_score, mean=lambda entries: entries.sum(-1)),
     ),
-    Misconception(
+    mistake(
         "order of the three",
         "The three scores are right but come back in another order.",
         "Read the docstring's last line again.",
-        (
-            partial(_score, order=(1, 0, 2)),
-            partial(_score, order=(2, 1, 0)),
-            partial(_score, order=(0, 2, 1)),
-        ),
+        partial(_score, order=(1, 0, 2)),
+        partial(_score, order=(2, 1, 0)),
+        partial(_score, order=(0, 2, 1)),
     ),
 )
 
@@ -236,30 +225,30 @@ EXERCISES = (
         ],
         proves="layer 0, head 2 looks at the previous token",
         misconceptions=(
-            Misconception(
+            mistake(
                 "head before layer",
                 "That names a head of layer 2; layers come first here.",
                 "(layer, head), both counted from 0.",
-                ((2, 0),),
+                (2, 0),
             ),
-            Misconception(
+            mistake(
                 "counted from 1",
                 "Rows and columns were counted from 1.",
                 "(layer, head), both counted from 0.",
-                ((1, 3),),
+                (1, 3),
             ),
-            Misconception(
+            mistake(
                 "next",
                 "That would be the diagonal above the main one.",
                 "Row t is the query. In which column is the dark field?",
-                ("next",),
+                "next",
                 of=1,
             ),
-            Misconception(
+            mistake(
                 "itself",
                 "That would be the main diagonal.",
                 "Row t is the query. In which column is the dark field?",
-                ("itself",),
+                "itself",
                 of=1,
             ),
         ),

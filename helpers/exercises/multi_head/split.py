@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
-from helpers.exercises.attention.shared import normal
+from helpers.exercises.kit import normal
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception, mistake
-from helpers.exercises.recurrent.shared import DOUBLE, normal
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.exercises.kit import normal
+from helpers.exercises.recurrent.shared import DOUBLE
 
 
 def chances(logits: Tensor, temperature: float = 1.0, top_k: int | None = None):
@@ -173,13 +174,16 @@ def _filled(number: float) -> Callable:
     return wrong
 
 
-LOW = Misconception(
+LOW = mistake(
     "blocked with a number",
     "The others got a low logit, but not the lowest: it can lie above those that are "
     "kept.",
     "The softmax does not care where the logits lie, they may all be near -200. Which "
     "number is below every logit?",
-    (_filled(-30.0), _filled(-50.0), _filled(-100.0), _filled(-10.0)),
+    _filled(-30.0),
+    _filled(-50.0),
+    _filled(-100.0),
+    _filled(-10.0),
 )
 
 
@@ -219,11 +223,11 @@ def _twice(blocked: float, always: bool) -> Callable:
     return wrong
 
 
-TWICE = Misconception(
+TWICE = mistake(
     "a softmax of chances",
     "Chances went into a softmax once more: they come out almost equal.",
     "Exercise 7.5c: what belongs into a softmax?",
-    tuple(
+    *tuple(
         _twice(to, always) for to in (0.0, float("-inf")) for always in (True, False)
     ),
 )

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from torch.optim import SGD, Adam, Optimizer
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.checks.optimizers import warm_up
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
+from helpers.exercises.kit import warm_up_optimizers
 from helpers.text.characters import batches as cut
 
 Batches = list[tuple[Tensor, Tensor]]
@@ -109,7 +109,7 @@ def _number(loss: Any) -> Any:
 
 
 def _cases(seed: int) -> list[Case]:
-    warm_up()
+    warm_up_optimizers()
     draw = torch.Generator().manual_seed(seed)
 
     def case(name: str, size: tuple[int, int, int], clip: float, **more: Any) -> Case:
@@ -216,7 +216,7 @@ def _wrong(
         partial(train_epoch, **change) if isinstance(change, dict) else change
         for change in changes
     )
-    return Misconception(name, done, where, spellings)
+    return mistake(name, done, where, *spellings)
 
 
 def _kept(state: Tensor) -> Tensor:

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.exercises.recurrent.shared import BATCH_CUT, DOUBLE, NO_SIGMOID, normal
+from helpers.checks.exercise import Answer, Case, Exercise, Misconception, mistake
+from helpers.exercises.kit import normal
+from helpers.exercises.recurrent.shared import BATCH_CUT, DOUBLE, NO_SIGMOID
 
 NAMES = ("x", "h", "W_x", "W_h", "b_x", "b_h")
 
@@ -104,7 +105,7 @@ def _one_bias(b_first: bool) -> Callable:
 
 
 def _wrong(name: str, done: str, where: str, *spellings: Any) -> Misconception:
-    return Misconception(name, done, where, spellings)
+    return mistake(name, done, where, *spellings)
 
 
 MISTAKES = (

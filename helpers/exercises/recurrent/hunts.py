@@ -8,15 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import (
-    Answer,
-    Case,
-    Exercise,
-    Look,
-    Misconception,
-    mistake,
-)
-from helpers.exercises.recurrent.shared import DOUBLE, normal
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import normal
+from helpers.exercises.recurrent.shared import DOUBLE
 
 
 def carried(state: Tensor) -> Tensor:
@@ -138,17 +132,19 @@ EXERCISES = (
         cases=lambda seed: [Case("your value", look=_any_case)],
         proves="what differs between two readings of one text, dropout did",
         misconceptions=(
-            Misconception(
+            mistake(
                 "the steady one",
                 "A predicts the same each time, as a function should.",
                 "What does dropout draw anew in every call?",
-                ("A",),
+                "A",
             ),
-            Misconception(
+            mistake(
                 "both",
                 "One of the two gives the same three lines.",
                 "Compare the lines within A, then within B.",
-                ("BOTH", "AB", "A AND B"),
+                "BOTH",
+                "AB",
+                "A AND B",
             ),
         ),
     ),
@@ -163,50 +159,54 @@ EXERCISES = (
         cases=lambda seed: [Case("your value", look=_rounded)],
         proves="the best that cross-entropy can do with probabilities for logits",
         misconceptions=(
-            Misconception(
+            mistake(
                 "read off the curve",
                 "This is the 3.14 of the text, or pi, which begins with the same "
                 "digits.",
                 "Compute the loss of the best row of probabilities: from the third "
                 "decimal on it is another number.",
-                (3.14, math.pi),
+                3.14,
+                math.pi,
             ),
-            Misconception(
+            mistake(
                 "no floor",
                 "0 is the floor for logits, which may grow as they like.",
                 "What is the largest number that a softmax can return?",
-                (0, 0.0),
+                0,
+                0.0,
             ),
-            Misconception(
+            mistake(
                 "a guess",
                 "That is the loss of a model that knows nothing: ln 61.",
                 "Give the right character the probability 1, and the others 0.",
-                (4.1109,),
+                4.1109,
             ),
-            Misconception(
+            mistake(
                 "all logits 1",
                 "The sum was taken over 60 characters, the right one left out.",
                 "How many terms has the sum under the softmax?",
-                (math.log(60 / math.e),),
+                math.log(60 / math.e),
             ),
-            Misconception(
+            mistake(
                 "terms miscounted",
                 "The sum under the softmax has other terms than one for each of the 61 "
                 "characters.",
                 "How many of them are exp(1), and how many exp(0)?",
-                (math.log(61 / math.e), math.log(1 + 61 / math.e)),
+                math.log(61 / math.e),
+                math.log(1 + 61 / math.e),
             ),
-            Misconception(
+            mistake(
                 "not yet the loss",
                 "That is the chance of the right character, or its logarithm.",
                 "What does the loss make of that chance?",
-                (1 / (1 + 60 / math.e), -math.log(1 + 60 / math.e)),
+                1 / (1 + 60 / math.e),
+                -math.log(1 + 60 / math.e),
             ),
-            Misconception(
+            mistake(
                 "in bits",
                 "The number is right in bits; `F.cross_entropy` counts in nats.",
                 "Which logarithm does the loss take?",
-                (math.log2(1 + 60 / math.e),),
+                math.log2(1 + 60 / math.e),
             ),
         ),
     ),

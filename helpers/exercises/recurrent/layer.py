@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.recurrent.shared import normal
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import normal
 
 
 class RNN(nn.Module):
@@ -221,174 +221,162 @@ def _without(*parts: str, idle: bool = False) -> type:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "no b",
         "The sum under the tanh has no bias: neither W_x nor W_h brings one.",
         "Count the terms of the formula for h_t, and look up what `bias` says in each "
         "`nn.Linear`.",
-        (_without("W_h"),),
+        _without("W_h"),
     ),
-    Misconception(
+    mistake(
         "no b_y",
         "The logits have no bias of their own: W_y brings none.",
         "Count the terms of the formula for the logits.",
-        (_without("W_y"),),
+        _without("W_y"),
     ),
-    Misconception(
+    mistake(
         "no bias anywhere",
         "None of the three layers has a bias.",
         "The formulas have two, b and b_y. Beside which matrices do they stand?",
-        (_without("W_h", "W_y"),),
+        _without("W_h", "W_y"),
     ),
-    Misconception(
+    mistake(
         "a bias that is never added",
         "One of the two biases is created, and nothing reads it.",
         "Which lines of your `forward` mention each parameter of `__init__`?",
-        (_without("W_h", idle=True), _without("W_y", idle=True)),
+        _without("W_h", idle=True),
+        _without("W_y", idle=True),
     ),
-    Misconception(
+    mistake(
         "a new zero state each step",
         "Every character begins with an empty memory: none knows of those before it.",
         "Which state goes into the second step, and where does it come from?",
-        (_reading(_fresh_each_step),),
+        _reading(_fresh_each_step),
     ),
-    Misconception(
+    mistake(
         "the first state in every step",
         "Every step begins with the state that was given, not with the one before it.",
         "Under which name does your loop keep the new state?",
-        (_reading(_given_each_step),),
+        _reading(_given_each_step),
     ),
-    Misconception(
+    mistake(
         "the given state ignored",
         "The network always begins with zeros, also when there is a state to go on "
         "with.",
         "What does your code do if `state` is not None?",
-        (
-            _wrong(
-                begin=lambda self, x, state: torch.zeros(
-                    len(x), self.hidden_size, dtype=x.dtype
-                )
-            ),
+        _wrong(
+            begin=lambda self, x, state: torch.zeros(
+                len(x), self.hidden_size, dtype=x.dtype
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "output before update",
         "The prediction is made before the character is read: it lags by one step.",
         "In the figure, does the arrow to the logits leave from h_t or from h_(t-1)?",
-        (_reading(_before_update),),
+        _reading(_before_update),
     ),
-    Misconception(
+    mistake(
         "only the last logits",
         "There are logits for the last character only; each place predicts its next "
         "one.",
         "After how many of the characters do you need a prediction?",
-        (
-            _wrong(finish=lambda self, logits, h: (logits[-1], h)),
-            _wrong(finish=lambda self, logits, h: (logits[-1][:, None], h)),
-        ),
+        _wrong(finish=lambda self, logits, h: (logits[-1], h)),
+        _wrong(finish=lambda self, logits, h: (logits[-1][:, None], h)),
     ),
-    Misconception(
+    mistake(
         "time before batch",
         "The logits are (time, batch, vocabulary): they were stacked along a new "
         "first axis.",
         "Which axis should the new one be when you glue the steps together?",
-        (_wrong(finish=lambda self, logits, h: (torch.stack(logits), h)),),
+        _wrong(finish=lambda self, logits, h: (torch.stack(logits), h)),
     ),
-    Misconception(
+    mistake(
         "rows and times mixed",
         "The steps were glued along the first axis and then reshaped: each row holds "
         "other rows' logits.",
         "A reshape moves no number. Along which axis should the steps be glued?",
-        (_wrong(finish=_reshaped),),
+        _wrong(finish=_reshaped),
     ),
-    Misconception(
+    mistake(
         "steps glued as more rows",
         "The steps were put below each other, with no axis for the time.",
         "What is the difference between `cat` and `stack`?",
-        (
-            _wrong(finish=lambda self, logits, h: (torch.cat(logits), h)),
-            _wrong(finish=lambda self, logits, h: (torch.cat(logits, 1), h)),
-        ),
+        _wrong(finish=lambda self, logits, h: (torch.cat(logits), h)),
+        _wrong(finish=lambda self, logits, h: (torch.cat(logits, 1), h)),
     ),
-    Misconception(
+    mistake(
         "a loop over the rows",
         "The loop went through the batch: one text's state was handed to the next "
         "text.",
         "Over which axis of (batch, time, vocabulary) does your loop run?",
-        (_reading(_over_the_rows), _reading(_over_the_rows_by_number)),
+        _reading(_over_the_rows),
+        _reading(_over_the_rows_by_number),
     ),
-    Misconception(
+    mistake(
         "read from the end",
         "The characters were read in reverse.",
         "Which character must the first step see?",
-        (_reading(_backwards),),
+        _reading(_backwards),
     ),
-    Misconception(
+    mistake(
         "the first state returned",
         "What comes back is the state from before the first character.",
         "The caller will go on behind the last character. Which state is that?",
-        (_reading(_first_state),),
+        _reading(_first_state),
     ),
-    Misconception(
+    mistake(
         "all states returned",
         "The states of all steps come back; the last one is asked for.",
         "With which state would the next piece of text go on?",
-        (_reading(_all_states),),
+        _reading(_all_states),
     ),
-    Misconception(
+    mistake(
         "softmax on the logits",
         "Probabilities come out, or their logarithms, where logits are asked for.",
         "Which of the two does `F.cross_entropy` expect?",
-        (
-            _wrong(
-                finish=lambda self, logits, h: (torch.stack(logits, 1).softmax(-1), h)
-            ),
-            _wrong(
-                finish=lambda self, logits, h: (
-                    torch.stack(logits, 1).log_softmax(-1),
-                    h,
-                )
-            ),
+        _wrong(finish=lambda self, logits, h: (torch.stack(logits, 1).softmax(-1), h)),
+        _wrong(
+            finish=lambda self, logits, h: (
+                torch.stack(logits, 1).log_softmax(-1),
+                h,
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "no tanh",
         "Nothing bends the sum: step after step, the state can grow without end.",
         "Compare your loop with your `rnn_step`.",
-        (_wrong(step=lambda self, one, h: self.W_x(one) + self.W_h(h)),),
+        _wrong(step=lambda self, one, h: self.W_x(one) + self.W_h(h)),
     ),
-    Misconception(
+    mistake(
         "another activation",
         "The sum went through a sigmoid or a ReLU.",
         "Compare your loop with your `rnn_step`.",
-        (
-            _wrong(step=lambda self, one, h: (self.W_x(one) + self.W_h(h)).sigmoid()),
-            _wrong(step=lambda self, one, h: (self.W_x(one) + self.W_h(h)).relu()),
-        ),
+        _wrong(step=lambda self, one, h: (self.W_x(one) + self.W_h(h)).sigmoid()),
+        _wrong(step=lambda self, one, h: (self.W_x(one) + self.W_h(h)).relu()),
     ),
-    Misconception(
+    mistake(
         "a state kept inside",
         "The network kept its state: a text without one began where the last text had "
         "ended.",
         "Who holds the state between two calls, the network or its caller?",
-        (_wrong(begin=_begin_where_it_ended, finish=_keep),),
+        _wrong(begin=_begin_where_it_ended, finish=_keep),
     ),
-    Misconception(
+    mistake(
         "history cut at the border",
         "The state was detached as it came in, or as it was given back.",
         "What if the caller wants a gradient through two pieces of text? Who decides?",
-        (
-            _wrong(begin=_begin_cut),
-            _wrong(finish=_end_cut),
-            _wrong(begin=_begin_cut, finish=_end_cut),
-        ),
+        _wrong(begin=_begin_cut),
+        _wrong(finish=_end_cut),
+        _wrong(begin=_begin_cut, finish=_end_cut),
     ),
-    Misconception(
+    mistake(
         "history cut at each step",
         "The state was detached inside the loop: no gradient reaches an earlier "
         "character.",
         "Between batches the history is cut. And between the steps of a batch?",
-        (_reading(_cut_each_step),),
+        _reading(_cut_each_step),
     ),
 )
 

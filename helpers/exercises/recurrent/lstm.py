@@ -7,14 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.exercises.recurrent.shared import (
-    BATCH_CUT,
-    BIAS_TWICE,
-    DOUBLE,
-    NO_SIGMOID,
-    normal,
-)
+from helpers.checks.exercise import Answer, Case, Exercise, Misconception, mistake
+from helpers.exercises.kit import normal
+from helpers.exercises.recurrent.shared import BATCH_CUT, BIAS_TWICE, DOUBLE, NO_SIGMOID
 
 NAMES = ("x", "h", "c", "W_x", "W_h", "b")
 Pair = tuple[Tensor, Tensor]
@@ -72,7 +67,7 @@ def _step(
 
 
 def _wrong(name: str, done: str, where: str, *spellings: Any) -> Misconception:
-    return Misconception(name, done, where, spellings)
+    return mistake(name, done, where, *spellings)
 
 
 MISTAKES = (

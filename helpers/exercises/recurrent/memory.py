@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 from torch.autograd.functional import jacobian
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
-from helpers.exercises.recurrent.shared import DOUBLE, normal
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
+from helpers.exercises.kit import normal
+from helpers.exercises.recurrent.shared import DOUBLE
 
 
 def influence(
@@ -143,7 +144,7 @@ def _wrong(name: str, done: str, where: str, *answers: Any) -> Misconception:
         partial(influence, **answer) if isinstance(answer, dict) else answer
         for answer in answers
     )
-    return Misconception(name, done, where, spellings)
+    return mistake(name, done, where, *spellings)
 
 
 MISTAKES = (

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.checks import chance
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
+from helpers.exercises import kit
 from helpers.experiments.character_models import chances
 
 ROWS, LENGTH = 20, 32  # 640 draws
@@ -110,7 +110,7 @@ def _counted(
         return Look({"ids": found})
     drawn = found[:, -length:]
     count, total = int((drawn == 2).sum()), drawn.numel()
-    if chance.near(count, total, 0.7):
+    if kit.near(count, total, 0.7):
         said = "in 0.7 of the draws"
     elif count == total:
         said = "always"
@@ -145,7 +145,7 @@ def _cases(seed: int) -> list[Case]:
 
 def _wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
     spellings = tuple(partial(sample, **change) for change in changes)
-    return Misconception(name, done, where, spellings)
+    return mistake(name, done, where, *spellings)
 
 
 def _no_temperature(logits: Tensor, temperature: float, top_k: int | None) -> Tensor:

@@ -1,7 +1,6 @@
 """What the exercises share: random tensors that leave no gate saturated."""
 
 import torch
-from torch import Tensor
 
 DOUBLE = torch.float64
 
@@ -22,13 +21,3 @@ NO_SIGMOID = (
     "The gates went through a tanh, or through nothing: they can be negative.",
     "A gate says how much, from 0 to 1. Which function does that?",
 )
-
-
-def normal(
-    draw: torch.Generator,
-    *sizes: int,
-    scale: float = 1.0,
-    dtype: torch.dtype = DOUBLE,
-) -> Tensor:
-    """Normal numbers with this standard deviation."""
-    return scale * torch.randn(sizes, generator=draw, dtype=dtype)

@@ -5,8 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.exercises.recurrent.shared import BIAS_TWICE, DOUBLE, normal
+from helpers.checks.exercise import Answer, Case, Exercise, Misconception, mistake
+from helpers.exercises.kit import normal
+from helpers.exercises.recurrent.shared import BIAS_TWICE, DOUBLE
 
 NAMES = ("x", "h", "W_x", "W_h", "b")
 
@@ -39,7 +40,7 @@ def _cases(seed: int) -> list[Case]:
 
 
 def _wrong(name: str, done: str, where: str, *spellings: Any) -> Misconception:
-    return Misconception(name, done, where, spellings)
+    return mistake(name, done, where, *spellings)
 
 
 MISTAKES = (

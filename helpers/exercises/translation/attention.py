@@ -12,11 +12,12 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Misconception,
     Property,
+    mistake,
     value_cases,
 )
-from helpers.exercises.translation.shared import kinds, normal, outputs, real, remember
+from helpers.exercises.kit import normal
+from helpers.exercises.translation.shared import kinds, outputs, real, remember
 
 Both = tuple[Tensor, Tensor]
 PARTS = ("W_q", "W_k", "v")
@@ -204,195 +205,184 @@ def _mixing_keys(self: Any, query: Tensor, memory: Tensor, mask: Any = None) -> 
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "shared out over the queries",
         "The softmax ran over the queries: each column of weights sums to 1, not each "
         "row.",
         "A query asks, the keys compete. Along which axis do the weights of one query "
         "lie?",
-        (_wrong(share=lambda self, scores, mask: self.block(scores, mask).softmax(1)),),
+        _wrong(share=lambda self, scores, mask: self.block(scores, mask).softmax(1)),
     ),
-    Misconception(
+    mistake(
         "shared out over the batch",
         "The softmax ran over the sentences of the batch.",
         "A query asks, the keys compete. Along which axis do the weights of one query "
         "lie?",
-        (_wrong(share=lambda self, scores, mask: self.block(scores, mask).softmax(0)),),
+        _wrong(share=lambda self, scores, mask: self.block(scores, mask).softmax(0)),
     ),
-    Misconception(
+    mistake(
         "padding attended",
         "The mask was not used: padding gets its share.",
         "Follow `mask`. Which scores must not count, and when is the last moment to "
         "say so?",
-        (_wrong(block=lambda self, scores, mask: scores),),
+        _wrong(block=lambda self, scores, mask: scores),
     ),
-    Misconception(
+    mistake(
         "mask turned round",
         "What may be attended to was blocked, and the rest was not.",
         "True means: may attend.",
-        (
-            _wrong(
-                block=lambda self, scores, mask: (
-                    scores if mask is None else scores.masked_fill(mask, float("-inf"))
-                )
-            ),
-            _wrong(
-                block=lambda self, scores, mask: (
-                    scores if mask is None else scores.masked_fill(mask, -1e9)
-                )
-            ),
+        _wrong(
+            block=lambda self, scores, mask: (
+                scores if mask is None else scores.masked_fill(mask, float("-inf"))
+            )
+        ),
+        _wrong(
+            block=lambda self, scores, mask: (
+                scores if mask is None else scores.masked_fill(mask, -1e9)
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "blocked after the softmax",
         "The weights of blocked keys were set to 0 after the softmax: the rest no "
         "longer sums to 1.",
         "Print the sums of the rows. What has to happen to the scores before?",
-        (_wrong(share=_zeroed_after),),
+        _wrong(share=_zeroed_after),
     ),
-    Misconception(
+    mistake(
         "blocked scores set to 0",
         "A blocked score became 0, which is a score like any other.",
         "Which score becomes the weight 0 in a softmax?",
-        (
-            _wrong(
-                block=lambda self, scores, mask: (
-                    scores if mask is None else scores * mask
-                )
-            ),
+        _wrong(
+            block=lambda self, scores, mask: scores if mask is None else scores * mask
         ),
     ),
-    Misconception(
+    mistake(
         "no tanh",
         "Without a tanh of their sum, a score is a query's part plus a key's part, and "
         "the query cancels in the softmax.",
         "Compare the weights of two queries. What has to stand between sum and v?",
-        (_wrong(bend=lambda self, pairs: pairs), _scoring(_query_only_inside)),
+        _wrong(bend=lambda self, pairs: pairs),
+        _scoring(_query_only_inside),
     ),
-    Misconception(
+    mistake(
         "tanh behind v",
         "v met the bare sum, and the tanh was taken of the score.",
         "In the formula, what stands in the brackets behind tanh?",
-        (_scoring(_bent_at_last),),
+        _scoring(_bent_at_last),
     ),
-    Misconception(
+    mistake(
         "tanh before the sum",
         "The tanh was taken of the two parts one by one, not of their sum, so the "
         "query cancels in the softmax.",
         "What does the formula bend: each part, or what they make together?",
-        (
-            _scoring(_both_inside),
-            _scoring(_key_only_inside),
-        ),
+        _scoring(_both_inside),
+        _scoring(_key_only_inside),
     ),
-    Misconception(
+    mistake(
         "ReLU in place of tanh",
         "A ReLU was taken where the formula has a tanh.",
         "Compare your activation with the formula's.",
-        (_wrong(bend=lambda self, pairs: pairs.relu()),),
+        _wrong(bend=lambda self, pairs: pairs.relu()),
     ),
-    Misconception(
+    mistake(
         "sigmoid in place of tanh",
         "A sigmoid was taken where the formula has a tanh.",
         "Compare your activation with the formula's.",
-        (_wrong(bend=lambda self, pairs: pairs.sigmoid()),),
+        _wrong(bend=lambda self, pairs: pairs.sigmoid()),
     ),
-    Misconception(
+    mistake(
         "dot product",
         "Queries and keys were compared by their dot product, as in lesson 02.",
         "Additive attention has a third part, v. What does it score?",
-        (
-            _scoring(_dot),
-            _scoring(_scaled_dot),
-            _scoring(_plain_dot),
-            _scoring(_plain_scaled_dot),
-            _scoring(_bilinear),
-        ),
+        _scoring(_dot),
+        _scoring(_scaled_dot),
+        _scoring(_plain_dot),
+        _scoring(_plain_scaled_dot),
+        _scoring(_bilinear),
     ),
-    Misconception(
+    mistake(
         "a bias",
         "At least one of W_q, W_k and v has a bias, which the formula has not.",
         "Which argument of `nn.Linear` leaves it out?",
-        tuple(
+        *tuple(
             _wrong(biased=some)
             for count in (3, 1, 2)
             for some in combinations(PARTS, count)
         ),
     ),
-    Misconception(
+    mistake(
         "multiplied, not added",
         "Each query was multiplied with each key, entry by entry.",
         "Why is it called additive?",
-        (_scoring(_multiplied),),
+        _scoring(_multiplied),
     ),
-    Misconception(
+    mistake(
         "W_q and W_k exchanged",
         "The queries went through W_k and the memory through W_q.",
         "Compare the names of the parts with what you put through them.",
-        (_scoring(_exchanged),),
+        _scoring(_exchanged),
     ),
-    Misconception(
+    mistake(
         "scaled",
         "The scores were divided by the root of d_model, as in lesson 02.",
         "Is there a root in this formula?",
-        (_scoring(_scaled),),
+        _scoring(_scaled),
     ),
-    Misconception(
+    mistake(
         "v forgotten",
         "The entries after the tanh were added up, each with the same weight.",
         "Which of the parts has not been used?",
-        (_scoring(_summed),),
+        _scoring(_summed),
     ),
-    Misconception(
+    mistake(
         "queries and keys on each other's axes",
         "The scores have a row per key and a column per query.",
         "Where does the new axis of length 1 go, in the query and in the key?",
-        (_scoring(_axes_exchanged),),
+        _scoring(_axes_exchanged),
     ),
-    Misconception(
+    mistake(
         "no axis for the pairs",
         "Queries and keys were added place by place, so no query meets every key.",
         "The scores have a row per query and a column per key: which shapes give that "
         "when they are added?",
-        (_scoring(_one_to_one),),
+        _scoring(_one_to_one),
     ),
-    Misconception(
+    mistake(
         "an axis of length 1 left over",
         "What v leaves at the end, an axis of length 1, was kept, and the softmax ran "
         "over it.",
         "Print the shape of the scores before the softmax.",
-        (_scoring(_with_last_axis),),
+        _scoring(_with_last_axis),
     ),
-    Misconception(
+    mistake(
         "every axis of length 1 squeezed away",
         "A bare `squeeze()` also removed the axis of the queries where there is one "
         "query.",
         "Which one axis should go? `squeeze` takes its number.",
-        (_scoring(_squeezed),),
+        _scoring(_squeezed),
     ),
-    Misconception(
+    mistake(
         "mixture of keys",
         "The weights mix W_k's output; what is to be mixed is the memory itself.",
         "What are the values here?",
-        (_wrong(forward=_mixing_keys),),
+        _wrong(forward=_mixing_keys),
     ),
-    Misconception(
+    mistake(
         "scores in place of weights",
         "The second result is the scores, not the weights.",
         "Before or after the softmax?",
-        (
-            _wrong(
-                forward=lambda self, query, memory, mask=None: (
-                    self.share(self.score(query, memory), mask) @ memory,
-                    self.score(query, memory),
-                )
-            ),
-            _wrong(
-                forward=lambda self, query, memory, mask=None: (
-                    self.share(self.score(query, memory), mask) @ memory,
-                    self.block(self.score(query, memory), mask),
-                )
-            ),
+        _wrong(
+            forward=lambda self, query, memory, mask=None: (
+                self.share(self.score(query, memory), mask) @ memory,
+                self.score(query, memory),
+            )
+        ),
+        _wrong(
+            forward=lambda self, query, memory, mask=None: (
+                self.share(self.score(query, memory), mask) @ memory,
+                self.block(self.score(query, memory), mask),
+            )
         ),
     ),
 )
@@ -430,30 +420,30 @@ EXERCISES = (
         cases=lambda seed: value_cases(),
         proves="a question that is alone on the axis of the softmax gets 1 everywhere",
         misconceptions=(
-            Misconception(
+            mistake(
                 "what it should be",
                 "A softmax over the keys would make it 1. This one runs over another "
                 "axis.",
                 "Which axis of (B, T, S) has the number 1?",
-                (1,),
+                1,
             ),
-            Misconception(
+            mistake(
                 "one weight",
                 "That is one weight of an even mixture; asked is the sum of five.",
                 "What is the softmax of a single number?",
-                (0.2,),
+                0.2,
             ),
-            Misconception(
+            mistake(
                 "shared out over the batch",
                 "Axis 0 is the batch; this softmax does not run over it.",
                 "Which axis of (B, T, S) has the number 1?",
-                (2.5,),
+                2.5,
             ),
-            Misconception(
+            mistake(
                 "both sentences",
                 "That is the sum over both sentences; asked is that of one question.",
                 "How many weights does one question have here?",
-                (10,),
+                10,
             ),
         ),
     ),

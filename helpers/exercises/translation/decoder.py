@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.exercises.kit import normal
 from helpers.exercises.translation.shared import (
     PLAIN,
-    normal,
     not_plain,
     of_kind,
     outputs,
@@ -124,100 +124,94 @@ def _without_layer(self: Any, words: Tensor, state: Tensor) -> Tensor:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "context unused",
         "The first state is zero: the decoder knows nothing about the source.",
         "Follow `context`: where does the recurrent layer get it?",
-        (_wrong(start=lambda self, context: torch.zeros_like(context)[None]),),
+        _wrong(start=lambda self, context: torch.zeros_like(context)[None]),
     ),
-    Misconception(
+    mistake(
         "no axis for the layers",
         "The first state of `nn.GRU` needs one more axis, for its layers.",
         "Print the shape of the second thing that `nn.GRU` returns.",
-        (_wrong(start=lambda self, context: context),),
+        _wrong(start=lambda self, context: context),
     ),
-    Misconception(
+    mistake(
         "the layers' axis at another place",
         "The axis for the layers is not where `nn.GRU` wants it.",
         "Print the shape of the second thing that `nn.GRU` returns.",
-        (_wrong(start=lambda self, context: context[:, None].contiguous()),),
+        _wrong(start=lambda self, context: context[:, None].contiguous()),
     ),
-    Misconception(
+    mistake(
         "context as an input",
         "The context was added to the words, and the first state is zero.",
         "A recurrent layer takes two things: inputs, and the state it starts from.",
-        (_wrong(forward=_added),),
+        _wrong(forward=_added),
     ),
-    Misconception(
+    mistake(
         "context in every word too",
         "The context is the first state, as it should be, and is added to every word "
         "as well.",
         "How often does this decoder get to see the context?",
-        (_wrong(forward=_added_too),),
+        _wrong(forward=_added_too),
     ),
-    Misconception(
+    mistake(
         "its own words read",
         "The decoder read the words it had chosen itself, not the true ones.",
         "Teacher forcing: which words enter the recurrent layer while it learns?",
-        (_wrong(forward=_own_words),),
+        _wrong(forward=_own_words),
     ),
-    Misconception(
+    mistake(
         "from the context again at each word",
         "Every word started from the context, so nothing written before it counts.",
         "Which state should the second word find?",
-        (_wrong(run=_new_start),),
+        _wrong(run=_new_start),
     ),
-    Misconception(
+    mistake(
         "last word dropped",
         "The target was shortened; that has been done before it comes here.",
         "The docstring promises a row of scores for each word of `target`.",
-        (_wrong(forward=_shifted),),
+        _wrong(forward=_shifted),
     ),
-    Misconception(
+    mistake(
         "only the last place",
         "Scores for one place came back; every place predicts its next word.",
         "The recurrent layer returns the states of all places and the last one: which "
         "is asked for?",
-        (
-            _wrong(finish=lambda self, states: self.final_layer(states[:, -1])),
-            _wrong(finish=lambda self, states: self.final_layer(states[:, -1:])),
-        ),
+        _wrong(finish=lambda self, states: self.final_layer(states[:, -1])),
+        _wrong(finish=lambda self, states: self.final_layer(states[:, -1:])),
     ),
-    Misconception(
+    mistake(
         "probabilities, not logits",
         "A softmax was taken at the end; the loss takes its own.",
         "What does `F.cross_entropy` expect?",
-        (
-            _wrong(finish=lambda self, states: self.final_layer(states).softmax(-1)),
-            _wrong(
-                finish=lambda self, states: self.final_layer(states).log_softmax(-1)
-            ),
-        ),
+        _wrong(finish=lambda self, states: self.final_layer(states).softmax(-1)),
+        _wrong(finish=lambda self, states: self.final_layer(states).log_softmax(-1)),
     ),
-    Misconception(
+    mistake(
         "states, not scores",
         "The states came back as they are.",
         "Which of the parts has not been used?",
-        (_wrong(finish=lambda self, states: states),),
+        _wrong(finish=lambda self, states: states),
     ),
-    Misconception(
+    mistake(
         "time and batch exchanged",
         "The recurrence ran from sentence to sentence, not from word to word.",
         "Which axis does `nn.GRU` take for time, and which argument changes that?",
-        (_wrong(run=_time_first),),
+        _wrong(run=_time_first),
     ),
-    Misconception(
+    mistake(
         "written backwards",
         "The target was read from its end to its beginning, so each place knows the "
         "words that follow it.",
         "In which order do the words enter the recurrent layer?",
-        (_wrong(run=_backwards),),
+        _wrong(run=_backwards),
     ),
-    Misconception(
+    mistake(
         "no recurrence",
         "Words and context were added up; the recurrent layer was never asked.",
         "Which of the parts has not been used?",
-        (_wrong(run=_without_layer),),
+        _wrong(run=_without_layer),
     ),
     *not_plain(_wrong),
 )

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.translation.shared import (
     PLAIN,
     not_plain,
@@ -155,112 +155,107 @@ def _states_of_all(self: Any, ids: Tensor) -> Any:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "state after the padding",
         "The context is the state in the last column, where shorter sentences have "
         "been reading padding.",
         "In a batch of two lengths, in which column does the shorter sentence end?",
-        (
-            _wrong(summary=_last_column),
-            _wrong(
-                forward=lambda self, ids: (lambda both: (both[0], both[1].squeeze(0)))(
-                    _states_of_all(self, ids)
-                )
-            ),
+        _wrong(summary=_last_column),
+        _wrong(
+            forward=lambda self, ids: (lambda both: (both[0], both[1].squeeze(0)))(
+                _states_of_all(self, ids)
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "one place too far",
         "The state was taken one step too late: where there is padding, after it has "
         "been read; where there is none, behind the end.",
         "Places are counted from 0. Where is the last word of a sentence of three?",
-        (
-            _wrong(summary=_after_padding),
-            _wrong(summary=_off_the_end),
-            _wrong(summary=_off_the_end_one_by_one),
-            _wrong(summary=_off_the_end_row_by_row),
-            _wrong(summary=_off_the_end_gathered),
-        ),
+        _wrong(summary=_after_padding),
+        _wrong(summary=_off_the_end),
+        _wrong(summary=_off_the_end_one_by_one),
+        _wrong(summary=_off_the_end_row_by_row),
+        _wrong(summary=_off_the_end_gathered),
     ),
-    Misconception(
+    mistake(
         "one place too early",
         "The context is the state before the last word was read.",
         "Places are counted from 0. Where is the last word of a sentence of three?",
-        (
-            _wrong(
-                summary=lambda self, memory, lengths: memory[
-                    torch.arange(len(memory)), lengths - 2
-                ]
-            ),
+        _wrong(
+            summary=lambda self, memory, lengths: memory[
+                torch.arange(len(memory)), lengths - 2
+            ]
         ),
     ),
-    Misconception(
+    mistake(
         "state after the first word",
         "The context is the first state: it knows one word.",
         "Which state has seen the whole sentence?",
-        (_wrong(summary=lambda self, memory, lengths: memory[:, 0]),),
+        _wrong(summary=lambda self, memory, lengths: memory[:, 0]),
     ),
-    Misconception(
+    mistake(
         "mean of the states",
         "The context is the mean of all real states.",
         "One state is asked for. Which has seen the whole sentence?",
-        (_wrong(summary=_real_mean),),
+        _wrong(summary=_real_mean),
     ),
-    Misconception(
+    mistake(
         "mean over padding",
         "The context is the mean over all columns, padding included.",
         "One state is asked for. Which has seen the whole sentence?",
-        (_wrong(summary=lambda self, memory, lengths: memory.mean(1)),),
+        _wrong(summary=lambda self, memory, lengths: memory.mean(1)),
     ),
-    Misconception(
+    mistake(
         "time and batch exchanged",
         "The recurrence ran from sentence to sentence, not from word to word.",
         "Which axis does `nn.GRU` take for time, and which argument changes that?",
-        (_wrong(read=_time_first), _wrong(read=_time_first, summary=_last_column)),
+        _wrong(read=_time_first),
+        _wrong(read=_time_first, summary=_last_column),
     ),
-    Misconception(
+    mistake(
         "no state carried on",
         "Every word was read from a zero state, as if it stood alone.",
         "How many words does one call of the recurrent layer get to see?",
-        (_wrong(read=_each_word_alone),),
+        _wrong(read=_each_word_alone),
     ),
-    Misconception(
+    mistake(
         "read backwards",
         "The sentence was read from its end to its beginning.",
         "In which order do the words enter the recurrent layer?",
-        (_wrong(read=_backwards),),
+        _wrong(read=_backwards),
     ),
-    Misconception(
+    mistake(
         "words, not states",
         "The memory holds the embeddings: the recurrent layer was never asked.",
         "Which of the two parts has not been used?",
-        (_wrong(read=lambda self, words: words),),
+        _wrong(read=lambda self, words: words),
     ),
-    Misconception(
+    mistake(
         "outputs exchanged",
         "The two results come in the wrong order.",
         "Which one does the docstring name first?",
-        (_wrong(forward=_swapped),),
+        _wrong(forward=_swapped),
     ),
-    Misconception(
+    mistake(
         "only the context",
         "One result came back where two are asked for.",
         "Read the `Returns` of the docstring.",
-        (_wrong(forward=_only_context),),
+        _wrong(forward=_only_context),
     ),
-    Misconception(
+    mistake(
         "all places from every row",
         "From every sentence came the states at all sentences' last places.",
         "How many states should one sentence give, and how many does your indexing "
         "take from it?",
-        (_wrong(summary=lambda self, memory, lengths: memory[:, lengths - 1]),),
+        _wrong(summary=lambda self, memory, lengths: memory[:, lengths - 1]),
     ),
-    Misconception(
+    mistake(
         "an axis too many",
         "The state that `nn.GRU` returns beside its output has an axis for its layers, "
         "and it is the one after the padding.",
         "Print the shapes of both things that `nn.GRU` returns.",
-        (_wrong(forward=_states_of_all),),
+        _wrong(forward=_states_of_all),
     ),
     *not_plain(_wrong),
 )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
 
 
 def _look(call: Callable, *inputs: Sequence) -> Look:
@@ -144,7 +144,7 @@ def _wrong(name: str, done: str, where: str, *changes: Any) -> Misconception:
         change if callable(change) else partial(_grouped, **change)
         for change in changes
     )
-    return Misconception(name, done, where, spellings)
+    return mistake(name, done, where, *spellings)
 
 
 MISTAKES = (

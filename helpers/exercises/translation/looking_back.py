@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.exercises.kit import normal
 from helpers.exercises.translation.attention import AdditiveAttention
 from helpers.exercises.translation.shared import (
-    normal,
     of_kind,
     outputs,
     real,
@@ -229,175 +229,165 @@ def _last_logits(self: Any, *inputs: Any) -> Both:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "state of the next step asks",
         "The state asked after it had read the word; what it found came one word late.",
         "In each turn of the loop: which comes first, the question or the cell?",
-        (_wrong(step=_next_state, forward=_next_state_forward),),
+        _wrong(step=_next_state, forward=_next_state_forward),
     ),
-    Misconception(
+    mistake(
         "cell used twice",
         "The cell ran once without an answer, to make a state that asks, and once "
         "more with it.",
         "Which state is there already when a word arrives?",
-        (_wrong(step=_asks_after),),
+        _wrong(step=_asks_after),
     ),
-    Misconception(
+    mistake(
         "weights of another question",
         "The logits are right; the weights that came back belong to the new state.",
         "Which weights made the answer that the cell got?",
-        (_wrong(step=_asks_twice),),
+        _wrong(step=_asks_twice),
     ),
-    Misconception(
+    mistake(
         "no axis for the query",
         "The state went into the attention as it is; there each sentence has a list of "
         "queries, here of length 1.",
         "Compare the shape of `state` with that of `query` in 8.3.",
-        (
-            _wrong(
-                ask=lambda self, state, memory, mask: self.attention(
-                    state, memory, mask
-                )
-            ),
+        _wrong(
+            ask=lambda self, state, memory, mask: self.attention(state, memory, mask)
         ),
     ),
-    Misconception(
+    mistake(
         "padding attended",
         "The mask never reached the attention.",
         "Follow `mask` from the arguments to the attention.",
-        (
-            _wrong(
-                ask=lambda self, state, memory, mask: AttentionDecoder.ask(
-                    self, state, memory, None
-                )
-            ),
+        _wrong(
+            ask=lambda self, state, memory, mask: AttentionDecoder.ask(
+                self, state, memory, None
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "the same question each time",
         "The context asked at every word, so the answer is always the same.",
         "Who asks before the third word is written?",
-        (_wrong(step=_first_asks),),
+        _wrong(step=_first_asks),
     ),
-    Misconception(
+    mistake(
         "the word asks",
         "The embedding of the word was the query.",
         "The state knows the word's predecessors. Which of the two should ask?",
-        (_wrong(step=_word_asks),),
+        _wrong(step=_word_asks),
     ),
-    Misconception(
+    mistake(
         "history cut at each word",
         "The state was detached inside the loop: no gradient reaches an earlier word.",
         "Lesson 07 cut the history between batches. And between the words of one?",
-        (_wrong(step=_forgets_behind), _wrong(turn=_forgets_in_the_cell)),
+        _wrong(step=_forgets_behind),
+        _wrong(turn=_forgets_in_the_cell),
     ),
-    Misconception(
+    mistake(
         "state not carried on",
         "Every word started from the context again.",
         "Which name holds the state after the cell, and who reads it next?",
-        (_wrong(step=_forgets),),
+        _wrong(step=_forgets),
     ),
-    Misconception(
+    mistake(
         "cell's result dropped",
         "The state never changed: every question and every score came from the "
         "context.",
         "A cell returns the new state. Which name gets it?",
-        (_wrong(step=_never_moves),),
+        _wrong(step=_never_moves),
     ),
-    Misconception(
+    mistake(
         "answer as the state",
         "The cell got the attention's answer as its state, too.",
         "The cell takes an input and a state. Which of them does the answer belong to?",
-        (_wrong(step=_answer_as_state),),
+        _wrong(step=_answer_as_state),
     ),
-    Misconception(
+    mistake(
         "starts from zero",
         "The first state is zero: the context was not used.",
         "Which vector should the first question come from?",
-        (_wrong(begin=lambda self, context: torch.zeros_like(context)),),
+        _wrong(begin=lambda self, context: torch.zeros_like(context)),
     ),
-    Misconception(
+    mistake(
         "answer before word",
         "Answer and word went into the cell in the other order than the docstring's.",
         "Compare the order with the docstring.",
-        (
-            _wrong(
-                turn=lambda self, word, answer, state: self.cell(
-                    torch.cat([answer, word], -1), state
-                )
-            ),
+        _wrong(
+            turn=lambda self, word, answer, state: self.cell(
+                torch.cat([answer, word], -1), state
+            )
         ),
     ),
-    Misconception(
+    mistake(
         "answer unused",
         "The context went into the cell at every word, whatever the attention said.",
         "Where should the output of the attention go?",
-        (_wrong(step=_always_context),),
+        _wrong(step=_always_context),
     ),
-    Misconception(
+    mistake(
         "answer scored",
         "The last layer scored the attention's answer, not the state.",
         "What knows both the words so far and the answer?",
-        (_wrong(step=_scores_the_answer),),
+        _wrong(step=_scores_the_answer),
     ),
-    Misconception(
+    mistake(
         "scored too early",
         "The last layer got the state before the word was read.",
         "Place t has read word t. Which state should be scored there?",
-        (_wrong(step=_scores_before),),
+        _wrong(step=_scores_before),
     ),
-    Misconception(
+    mistake(
         "its own words read",
         "The decoder read the words it had chosen itself, not the true ones.",
         "Teacher forcing: which words enter the cell while it learns?",
-        (_wrong(forward=_own_words),),
+        _wrong(forward=_own_words),
     ),
-    Misconception(
+    mistake(
         "probabilities, not logits",
         "A softmax was taken at the end; the loss takes its own.",
         "What does `F.cross_entropy` expect?",
-        (_wrong(forward=_softmax), _wrong(forward=_log_softmax)),
+        _wrong(forward=_softmax),
+        _wrong(forward=_log_softmax),
     ),
-    Misconception(
+    mistake(
         "weights of the last word only",
         "One row of weights came back; a row per word is asked for.",
         "Keep the weights of every turn of the loop.",
-        (_wrong(forward=_last_weights),),
+        _wrong(forward=_last_weights),
     ),
-    Misconception(
+    mistake(
         "logits of the last word only",
         "Scores for one place came back; every place predicts its next word.",
         "Keep the state of every turn of the loop.",
-        (_wrong(forward=_last_logits),),
+        _wrong(forward=_last_logits),
     ),
-    Misconception(
+    mistake(
         "time before batch",
         "The results were stacked along the first axis: time stands where the batch "
         "should be.",
         "Which axis does `torch.stack` make by default?",
-        (_wrong(forward=_time_first),),
+        _wrong(forward=_time_first),
     ),
-    Misconception(
+    mistake(
         "only the logits",
         "One result came back where two are asked for.",
         "Read the `Returns` of the docstring.",
-        (_wrong(forward=_only_logits),),
+        _wrong(forward=_only_logits),
     ),
-    Misconception(
+    mistake(
         "not a GRU cell",
         "Another recurrence stands where the docstring has `nn.GRUCell`.",
         "Compare the name of your cell with the docstring's: input and one state in, "
         "new state out.",
-        (
-            _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes)),
-            _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes, 2)),
-            _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes, bidirectional=True)),
-            _wrong(
-                recurrence=lambda self, *sizes: nn.GRU(*sizes, 2, bidirectional=True)
-            ),
-            _wrong(recurrence=lambda self, *sizes: nn.LSTMCell(*sizes)),
-            _wrong(recurrence=lambda self, *sizes: nn.RNNCell(*sizes)),
-        ),
+        _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes)),
+        _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes, 2)),
+        _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes, bidirectional=True)),
+        _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes, 2, bidirectional=True)),
+        _wrong(recurrence=lambda self, *sizes: nn.LSTMCell(*sizes)),
+        _wrong(recurrence=lambda self, *sizes: nn.RNNCell(*sizes)),
     ),
 )
 

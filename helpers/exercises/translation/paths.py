@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
 
 
 def _band(length: int, back: int, ahead: int) -> Tensor:
@@ -115,66 +115,66 @@ def _until_all_know(reads: Tensor) -> int:
 
 
 MISTAKES = (
-    Misconception(
+    mistake(
         "places counted, not steps",
         "The places on the way were counted, both ends included.",
         "How many steps lead from a place to its neighbour?",
-        (lambda reads: path_length(reads) + 1,),
+        lambda reads: path_length(reads) + 1,
     ),
-    Misconception(
+    mistake(
         "last step forgotten",
         "The step onto the last place was not counted.",
         "How many steps lead from a place to its neighbour?",
-        (lambda reads: max(path_length(reads) - 1, 0),),
+        lambda reads: max(path_length(reads) - 1, 0),
     ),
-    Misconception(
+    mistake(
         "the wrong way round",
         "The way leads from the last place to the first, or rows were taken for "
         "columns.",
         "`reads[t, s]`: t reads s. In which direction does the information go?",
-        (
-            lambda reads: _search(reads.T, 0, len(reads) - 1),
-            lambda reads: _search(reads, len(reads) - 1, 0),
-        ),
+        lambda reads: _search(reads.T, 0, len(reads) - 1),
+        lambda reads: _search(reads, len(reads) - 1, 0),
     ),
-    Misconception(
+    mistake(
         "distance in place of steps",
         "The answer is how far apart the two places stand, whatever the table says.",
         "What is the answer where everybody reads everybody?",
-        (_longest_way, lambda reads: len(reads)),
+        _longest_way,
+        lambda reads: len(reads),
     ),
-    Misconception(
+    mistake(
         "the farthest jump each time",
         "From each place the farthest jump was taken, which can lead into a dead end "
         "or a detour.",
         "Keep all the places that know by now, not one.",
-        (_by_farthest_jump, _by_farthest_read),
+        _by_farthest_jump,
+        _by_farthest_read,
     ),
-    Misconception(
+    mistake(
         "doublings counted",
         "The table was multiplied with itself again and again: the steps of each turn "
         "are twice as long as those of the turn before.",
         "How many steps does the third squaring add?",
-        (_doubling,),
+        _doubling,
     ),
-    Misconception(
+    mistake(
         "news of the same step",
         "Places that learned in a step passed it on within that step: the count is "
         "too low.",
         "Who knew before the step began? Only they can be asked in it.",
-        (_within_a_step,),
+        _within_a_step,
     ),
-    Misconception(
+    mistake(
         "until everybody knows",
         "The search went on until all places knew.",
         "Which one place is the goal?",
-        (_until_all_know,),
+        _until_all_know,
     ),
-    Misconception(
+    mistake(
         "entries counted",
         "The entries of the table were counted: that is the price, not the path.",
         "Start with the first place. Who knows after one step? After two?",
-        (lambda reads: int(reads.sum()),),
+        lambda reads: int(reads.sum()),
     ),
 )
 

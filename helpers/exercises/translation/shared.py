@@ -6,14 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Look, Misconception
+from helpers.checks.exercise import Look, Misconception, mistake
 
 PLAIN = "GRU of one layer in one direction"
-
-
-def normal(draw: torch.Generator, *size: int, dtype: Any = torch.float64) -> Tensor:
-    """Standard normal numbers, drawn in float64 whatever the dtype."""
-    return torch.randn(size, generator=draw, dtype=torch.float64).to(dtype)
 
 
 def sentences(
@@ -85,32 +80,28 @@ def not_plain(wrong: Callable[..., type]) -> tuple[Misconception, ...]:
         wrong: the course's class with another `layer(self, d_model)`
     """
     return (
-        Misconception(
+        mistake(
             "two directions",
             "The GRU reads in two directions, so it has two states for each place: 2 D "
             "numbers, where the docstring promises D.",
             "Which argument of your `nn.GRU` makes it read backwards as well?",
-            (
-                wrong(layer=lambda self, d: nn.GRU(d, d, bidirectional=True)),
-                wrong(layer=lambda self, d: nn.GRU(d, d, 2, bidirectional=True)),
-            ),
+            wrong(layer=lambda self, d: nn.GRU(d, d, bidirectional=True)),
+            wrong(layer=lambda self, d: nn.GRU(d, d, 2, bidirectional=True)),
         ),
-        Misconception(
+        mistake(
             "several layers",
             "The GRU is a stack of layers, each with a state of its own; the context "
             "is one state.",
             "Which argument of your `nn.GRU` sets the number of layers?",
-            (wrong(layer=lambda self, d: nn.GRU(d, d, 2)),),
+            wrong(layer=lambda self, d: nn.GRU(d, d, 2)),
         ),
-        Misconception(
+        mistake(
             "not a GRU",
             "Another recurrent layer stands where the docstring has `nn.GRU`.",
             "Compare the name of your layer with the docstring's.",
-            (
-                wrong(layer=lambda self, d: nn.LSTM(d, d)),
-                wrong(layer=lambda self, d: nn.RNN(d, d)),
-                wrong(layer=lambda self, d: nn.GRUCell(d, d)),
-            ),
+            wrong(layer=lambda self, d: nn.LSTM(d, d)),
+            wrong(layer=lambda self, d: nn.RNN(d, d)),
+            wrong(layer=lambda self, d: nn.GRUCell(d, d)),
         ),
     )
 
