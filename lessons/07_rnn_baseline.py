@@ -885,7 +885,7 @@ except TypeError as error:
 # %% [markdown] exercise="7.7b"
 # Now write text. Read the whole beginning, then draw, and feed each new character with
 # the state so far: what was read is not read again. Dropout must be off. Use your
-# `chances`, or `characters.chances` from the course, and `torch.multinomial`.
+# `chances`, or `character_models.chances` from the course, and `torch.multinomial`.
 
 
 # %% exercise="7.7b"
@@ -915,7 +915,7 @@ def sample(
     with torch.inference_mode():
         for _ in range(length):
             logits, state = model(read, state)
-            p = characters.chances(logits[:, -1], temperature, top_k)  # (B, V)
+            p = character_models.chances(logits[:, -1], temperature, top_k)  # (B, V)
             read = torch.multinomial(p, 1)  # (B, 1)
             ids = torch.cat([ids, read], dim=1)
     return ids
