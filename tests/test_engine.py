@@ -174,7 +174,7 @@ LESSON = (DOUBLED, PAIR, HALF, CLASS, VALUE, PROBE, WRITTEN, STATED)
 def lesson_99(monkeypatch):
     monkeypatch.setitem(engine.LESSONS, 99, "made_up")
     made_up = SimpleNamespace(EXERCISES=LESSON)
-    monkeypatch.setitem(sys.modules, "helpers.checks.made_up", made_up)
+    monkeypatch.setitem(sys.modules, "helpers.exercises.made_up", made_up)
     monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
 
 
@@ -200,7 +200,7 @@ def test_wrong_and_unknown_reports_evidence_and_never_guesses():
     report = judge("99.1", typed("def double(x):\n    return -2 * x.abs()", "double"))
     assert (report.outcome, report.misconception) == ("wrong", None)
     text = str(report)
-    assert "y: " in text and "entries differ, most at [" in text
+    assert "y: " in text and "entries differ, the first at [" in text
     assert "Is all of it positive? No: one is -" in text
     assert "none of the mistakes that the check knows" in text
 
@@ -215,7 +215,10 @@ def test_wrong_names_the_place_the_expected_and_the_number_given():
     source = "def double(x):\n    y = 2 * x\n    y[1] = 77.0\n    return y"
     text = str(judge("99.1", typed(source, "double")))
     wanted = 2 * numbers(3)[1].item()
-    assert f"1 of 3 entries differ, most at [1]: expected {wanted:.5g}, got 77." in text
+    assert (
+        f"1 of 3 entries differ, the first at [1]: expected {wanted:.5g}, got 77."
+        in text
+    )
 
 
 def test_raised_shows_the_students_line_and_the_inputs_and_none_of_ours():
@@ -365,6 +368,31 @@ def test_numbers_that_differ_are_shown_with_digits_enough_to_see_it():
 )
 def test_floats_are_shown_as_scalars_of_tensors_are(want, got, shown):
     assert told._differs("loss", got, want, "", 1e-9) == f"loss: expected {shown}."
+
+
+@pytest.mark.parametrize("bit", [-1e-15, 0.0, 1e-15])
+@pytest.mark.parametrize("place", range(1, 4))
+def test_the_last_bit_of_a_tie_does_not_change_the_evidence(place, bit):
+    """Three entries are off by as much: rounding decides which is off the most."""
+    want = torch.tensor([1.0, 2.0, 2.0, 2.0], dtype=torch.float64)
+    got = want + torch.tensor([1e-10, 0.5, 0.5, 0.5])  # the first is within tolerance
+    got[place] += bit
+    assert told._differs("y", got, want, "", 1e-9) == (
+        "y: 3 of 4 entries differ, the first at [1]: expected 2, got 2.5."
+    )
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0, 6e-17, -6e-17])
+def test_a_zero_up_to_rounding_is_shown_as_zero(zero):
+    assert told._differs("y", 0.5, zero, "", 1e-9) == "y: expected 0, got 0.5."
+    want, got = torch.tensor([zero]), torch.tensor([0.5])
+    assert told._differs("y", got, want, "", 1e-9).endswith("expected 0, got 0.5.")
+
+
+def test_the_last_bits_of_a_float_are_not_shown_beside_something_else():
+    assert "expected 0.3, got None." in told._differs("y", None, 0.1 + 0.2, "", 1e-9)
+    text = told._differs("y", "?", (0.1 + 0.2, 3, True), "", 1e-9)
+    assert text == "y: expected (0.3, 3, True), got '?'."
 
 
 def test_what_a_look_does_not_find_is_said_to_be_missing():
