@@ -74,6 +74,32 @@ def test_with_a_mask_it_is_torchs_kernel(lead, size):
 
 
 @pytest.mark.parametrize("lead", LEADS)
+def test_causal_attention_is_attention_under_a_look_ahead_mask(lead):
+    query, key, value = (x.requires_grad_() for x in inputs(*lead))
+    key, value = key[..., :T, :], value[..., :T, :]
+    expected, weights = attention(
+        query, key, value, torch.ones(T, T).tril().bool(), need_weights=True
+    )
+    flagged = attention(query, key, value, is_causal=True)
+    both = attention(query, key, value, is_causal=True, need_weights=True)
+    for result in (flagged, both[0]):
+        torch.testing.assert_close(result, expected, atol=1e-9, rtol=0)
+        slopes = torch.autograd.grad(result.square().sum(), query, retain_graph=True)
+        wanted = torch.autograd.grad(expected.square().sum(), query, retain_graph=True)
+        torch.testing.assert_close(slopes, wanted, atol=1e-9, rtol=0)
+    torch.testing.assert_close(both[1], weights, atol=1e-9, rtol=0)
+
+
+def test_causal_attention_refuses_what_torch_would_read_otherwise():
+    query, key, value = inputs(B)  # torch would align query 0 with key 0
+    with pytest.raises(ValueError, match=f"{T} queries, {S} keys, mask None"):
+        attention(query, key, value, is_causal=True)
+    key, value = key[:, :T], value[:, :T]
+    with pytest.raises(ValueError, match="mask given"):
+        attention(query, key, value, mask_of(B, T, T), is_causal=True)
+
+
+@pytest.mark.parametrize("lead", LEADS)
 def test_it_is_the_formula(lead):
     query, key, value = inputs(*lead)
     mask = mask_of(*lead, T, S)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from helpers import pretrained
@@ -180,6 +181,25 @@ def test_too_long_a_text_is_refused(model, ids):
 
 
 # --- the parts ---
+
+
+def test_the_kernel_gets_its_flag_or_one_mask_for_all_layers(model, ids, monkeypatch):
+    asked = []
+    kernel = F.scaled_dot_product_attention
+
+    def spy(*parts, attn_mask, is_causal, **more):
+        asked.append((attn_mask, is_causal))
+        return kernel(*parts, attn_mask=attn_mask, is_causal=is_causal, **more)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", spy)
+    cache = model.new_cache(B)
+    for piece in (None, ids[:, :3], ids[:, 3:6], ids[:, 6:]):
+        model(ids) if piece is None else model(piece, cache)
+    whole, beginning, further, one = asked[:2], asked[2:4], asked[4:6], asked[6:]
+    assert whole == beginning == [(None, True)] * 2 and one == [(None, False)] * 2
+    (mask, flag), (other, _) = further
+    assert mask is other and not flag
+    assert torch.equal(mask, torch.ones(3, 6).tril(3).bool())
 
 
 def test_no_token_sees_a_later_one(model, ids):

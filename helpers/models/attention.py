@@ -3,6 +3,8 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from helpers.models.masks import look_ahead_mask
+
 
 def attention(
     query: Tensor,
@@ -10,6 +12,7 @@ def attention(
     value: Tensor,
     mask: Tensor | None = None,
     *,
+    is_causal: bool = False,
     dropout: float = 0.0,
     need_weights: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -23,6 +26,8 @@ def attention(
         key: (..., S, K)
         value: (..., S, W), often W = K
         mask: boolean, True = may attend, broadcastable to (..., T, S)
+        is_causal: query t sees the keys up to t and no later one, without a mask that
+            has to be stored and read; for T = S, where nothing else is masked
         dropout: share of the weights that is dropped; 0.0 outside training
         need_weights: also return the weights, (..., T, S), before dropout
 
@@ -30,7 +35,8 @@ def attention(
         The mixed values, (..., T, W); with `need_weights` a pair (output, weights).
 
     Raises:
-        ValueError: Query and key differ in width, or key and value in length.
+        ValueError: Query and key differ in width, or key and value in length;
+            `is_causal` with a mask, or with more keys than queries or fewer.
 
     Source: Vaswani et al. 2017, section 3.2.1.
     """
@@ -38,10 +44,18 @@ def attention(
         raise ValueError(f"query width {query.shape[-1]}, key width {key.shape[-1]}")
     if key.shape[-2] != value.shape[-2]:
         raise ValueError(f"{key.shape[-2]} keys, but {value.shape[-2]} values")
+    length = query.shape[-2]
+    if is_causal and (mask is not None or key.shape[-2] != length):
+        raise ValueError(
+            f"is_causal is for as many keys as queries and no mask: {length} queries, "
+            f"{key.shape[-2]} keys, mask {'given' if mask is not None else 'None'}"
+        )
     if not need_weights:
         return F.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, dropout_p=dropout
+            query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=is_causal
         )
+    if is_causal:
+        mask = look_ahead_mask(length, query.device)
     scores = query @ key.mT / query.shape[-1] ** 0.5  # (..., T, S)
     if mask is None:
         weights = scores.softmax(-1)

@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.models.attention import attention
 from helpers.models.layers import FeedForward
-from helpers.models.multi_head import merge_heads, split_heads
+from helpers.models.multi_head import MultiHeadAttention
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class Cache:
             for _ in range(config.num_layers)
         ]
         self.length = 0  # how many tokens have been read
+        self._mask: Tensor | None = None  # of the tokens that are being read
 
     def extend(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Append keys and values (B, H, T, K) of T new tokens; returns those of all S.
@@ -69,28 +70,33 @@ class Cache:
         values[:, :, self.length : end] = value
         return keys[:, :, :end], values[:, :, :end]  # (B, H, S, K)
 
+    def mask(self, new: int) -> Tensor | None:
+        """`no_future` for new tokens after those read: made once for all layers."""
+        everything = self.length + new
+        if self._mask is None or self._mask.shape != (new, everything):
+            self._mask = no_future(new, everything, self.layers[0][0].device)
+        return self._mask
 
-class CausalSelfAttention(nn.Module):
-    """Multi-head attention in which no token sees a later one.
 
-    Args:
-        d_model: width of the vectors that come in and go out
-        num_heads: H; each head is d_model / num_heads wide
-        dropout: share of the weights that is dropped in training
+def no_future(
+    queries: int, keys: int, device: torch.device | None = None
+) -> Tensor | None:
+    """The look-ahead mask (T, S) of the last T of S tokens; None where T = 1: all past.
 
-    Raises:
-        ValueError: d_model is not a multiple of num_heads.
+    The kernel's `is_causal` can't take its place where T < S: torch would let the first
+    query see the first key only, as if nothing had been read before.
     """
+    if queries == 1:
+        return None
+    every_pair = torch.ones(queries, keys, dtype=torch.bool, device=device)
+    return every_pair.tril(keys - queries)
 
-    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0) -> None:
-        """Create the fused projection and the output projection."""
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model=} is not a multiple of {num_heads=}")
-        self.num_heads = num_heads
-        self.dropout = dropout
-        self.to_qkv = nn.Linear(d_model, 3 * d_model)
-        self.W_o = nn.Linear(d_model, d_model)
+
+class CausalSelfAttention(MultiHeadAttention):
+    """Multi-head attention in which no token sees a later one, with or without a cache.
+
+    Its arguments are those of `MultiHeadAttention`.
+    """
 
     def forward(
         self,
@@ -111,33 +117,15 @@ class CausalSelfAttention(nn.Module):
         Returns:
             (B, T, D); with `need_weights` a pair (output, weights).
         """
-        query, key, value = (
-            split_heads(part, self.num_heads) for part in self.to_qkv(x).chunk(3, -1)
-        )  # (B, H, T, K) each
+        query, key, value = self.project(x, x, x)  # (B, H, T, K) each
+        mask, is_causal = None, True
         if cache is not None:
+            if cache.length:
+                mask, is_causal = cache.mask(x.shape[1]), False
             key, value = cache.extend(layer, key, value)  # (B, H, S, K) each
-        mixed = attention(
-            query,
-            key,
-            value,
-            no_future(query.shape[2], key.shape[2], x.device),
-            dropout=self.dropout if self.training else 0.0,
-            need_weights=need_weights,
+        return self.mix(
+            query, key, value, mask, is_causal=is_causal, need_weights=need_weights
         )
-        if not need_weights:
-            return self.W_o(merge_heads(mixed))
-        output, weights = mixed
-        return self.W_o(merge_heads(output)), weights
-
-
-def no_future(
-    queries: int, keys: int, device: torch.device | None = None
-) -> Tensor | None:
-    """The look-ahead mask (T, S) of the last T of S tokens; None where all is past."""
-    if queries == 1:
-        return None
-    every_pair = torch.ones(queries, keys, dtype=torch.bool, device=device)
-    return every_pair.tril(keys - queries)
 
 
 class GPTBlock(nn.Module):
@@ -233,7 +221,7 @@ class GPT(nn.Module):
 
     def score(self, x: Tensor) -> Tensor:
         """Multiply last vectors with every row of the table: (..., D) -> (..., V)."""
-        return x @ self.embedding.weight.T
+        return F.linear(x, self.embedding.weight)
 
     def last_vectors(self, ids: Tensor, cache: Cache | None = None) -> Tensor:
         """What `forward` does before it scores: (B, T) -> (B, T, D).

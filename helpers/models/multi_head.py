@@ -64,6 +64,7 @@ class MultiHeadAttention(nn.Module):
         value: Tensor,
         mask: Tensor | None = None,
         *,
+        is_causal: bool = False,
         need_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Let every query look at every key, once per head.
@@ -73,19 +74,47 @@ class MultiHeadAttention(nn.Module):
             key: (B, S, D)
             value: (B, S, D)
             mask: boolean, True = may attend, broadcastable to (B, H, T, S)
+            is_causal: hide the future, for T = S and no mask; see `attention`
             need_weights: also return the weights, (B, H, T, S), before dropout
 
         Returns:
             (B, T, D); with `need_weights` a pair (output, weights).
         """
-        query, key, value = (
-            split_heads(x, self.num_heads) for x in self._project(query, key, value)
-        )  # (B, H, T, K), (B, H, S, K) twice
+        heads = self.project(query, key, value)
+        return self.mix(*heads, mask, is_causal=is_causal, need_weights=need_weights)
+
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
+        """Project all three and split the heads: (B, H, T, K), (B, H, S, K) twice."""
+        if query is key is value:  # one product instead of three
+            parts = self.to_qkv(query).chunk(3, dim=-1)
+        else:
+            weights = self.to_qkv.weight.chunk(3)  # each (D, D)
+            bias = self.to_qkv.bias
+            biases = (None,) * 3 if bias is None else bias.chunk(3)
+            parts = map(F.linear, (query, key, value), weights, biases)
+        return tuple(split_heads(part, self.num_heads) for part in parts)
+
+    def mix(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        *,
+        is_causal: bool = False,
+        need_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """What follows `project`: attend in every head, merge the heads and apply W_o.
+
+        Takes and returns the same as `forward`, but query, key and value are split into
+        heads: (B, H, T, K) and (B, H, S, K).
+        """
         mixed = attention(
             query,
             key,
             value,
             mask,
+            is_causal=is_causal,
             dropout=self.dropout if self.training else 0.0,
             need_weights=need_weights,
         )
@@ -93,16 +122,6 @@ class MultiHeadAttention(nn.Module):
             return self.W_o(merge_heads(mixed))  # (B, T, D)
         output, weights = mixed
         return self.W_o(merge_heads(output)), weights
-
-    def _project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
-        """Three projections; in one product where all come from the same vectors."""
-        if query is key is value:
-            return self.to_qkv(query).chunk(3, dim=-1)
-        weights = self.to_qkv.weight.chunk(3)  # each (D, D)
-        bias = self.to_qkv.bias
-        biases = (None,) * 3 if bias is None else bias.chunk(3)
-        parts = zip((query, key, value), weights, biases, strict=True)
-        return tuple(F.linear(*part) for part in parts)
 
     @torch.no_grad()
     def copy_layers(
