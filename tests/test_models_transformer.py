@@ -1,5 +1,6 @@
 """The reference decoder and Transformer against torch.nn, in float64."""
 
+import inspect
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -8,6 +9,8 @@ import torch
 from torch import nn
 
 from helpers.generation.decoding import greedy_decode
+from helpers.models.encoder import Encoder
+from helpers.models.stack import StackConfig
 from helpers.models.transformer import (
     Decoder,
     DecoderLayer,
@@ -134,6 +137,22 @@ def test_transformer_is_torchs(norm_first, draw):
     memory = mine.encode(source, masks[0])
     again = mine.decode(target, memory, masks[1], masks[0])
     assert torch.equal(again, got)
+
+
+def test_what_both_stacks_take_is_named_typed_and_cannot_change():
+    stack = replace(CONFIG, norm_first=True).stack
+    assert stack == (D, H, D_FF, 2, 23, 0.1, "relu", True)
+    with pytest.raises(AttributeError):
+        stack.dropout = 0.5
+    takes = list(inspect.signature(Decoder).parameters.values())[1:9]
+    assert tuple(one.name for one in takes) == StackConfig._fields
+    defaults = {one.name: one.default for one in takes if one.default is not one.empty}
+    assert defaults == StackConfig._field_defaults
+    assert inspect.signature(Encoder) == inspect.signature(Decoder)
+    by_name = Decoder(V_TARGET, **stack._asdict())
+    assert by_name.state_dict().keys() == Decoder(V_TARGET, *stack).state_dict().keys()
+    assert by_name.dropout.p == by_name.layers[1].dropout.p == 0.1
+    assert by_name.layers[1].norm_first and len(by_name.positions.table) == 23
 
 
 @both_orders

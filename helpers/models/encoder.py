@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from helpers.models.layers import FeedForward, add_and_norm
 from helpers.models.multi_head import MultiHeadAttention
-from helpers.models.positions import PositionalEncoding, TokenEmbedding
+from helpers.models.stack import Stack, StackConfig
 
 
 class EncoderLayer(nn.Module):
@@ -63,50 +63,10 @@ class EncoderLayer(nn.Module):
         return add_and_norm(x, self.feed_forward, self.norm2, *rest)
 
 
-class Encoder(nn.Module):
-    """Token ids in, one vector in context per token out.
+class Encoder(Stack):
+    """Token ids in, one vector in context per token out. Its arguments: see `Stack`."""
 
-    embedding * sqrt(d_model) + positions, dropout, then the layers. With `norm_first` a
-    last layer norm follows; the paper's post-norm layers end with one of their own.
-
-    Args:
-        vocab_size: V
-        d_model: width of all vectors
-        num_heads: H, a divisor of d_model
-        d_ff: width inside the feed-forwards
-        num_layers: how many layers, each with weights of its own
-        max_length: the longest sequence
-        dropout: in the layers, and on the sum of embedding and positions
-        activation: "relu" or "gelu"
-        norm_first: pre-norm layers
-        eps: of the layer norms
-
-    Source: Vaswani et al. 2017, sections 3.1 and 3.4.
-    """
-
-    def __init__(
-        self,
-        vocab_size: int,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        num_layers: int,
-        max_length: int = 512,
-        dropout: float = 0.1,
-        activation: str = "relu",
-        norm_first: bool = False,
-        eps: float = 1e-5,
-    ) -> None:
-        """Create embedding, positions and layers."""
-        super().__init__()
-        self.embedding = TokenEmbedding(vocab_size, d_model)
-        self.positions: nn.Module = PositionalEncoding(d_model, max_length)
-        self.dropout = nn.Dropout(dropout)
-        options = (dropout, activation, norm_first, eps)
-        self.layers = nn.ModuleList(
-            EncoderLayer(d_model, num_heads, d_ff, *options) for _ in range(num_layers)
-        )
-        self.norm = nn.LayerNorm(d_model, eps) if norm_first else nn.Identity()
+    layer = EncoderLayer
 
     def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """Read a batch of sequences.
@@ -118,10 +78,7 @@ class Encoder(nn.Module):
         Returns:
             (B, T, D); the vectors at padding mean nothing.
         """
-        x = self.dropout(self.positions(self.embedding(ids)))  # (B, T, D)
-        for layer in self.layers:
-            x = layer(x, mask)
-        return self.norm(x)
+        return self.read(ids, mask)
 
 
 class BertPositions(nn.Module):
@@ -193,11 +150,11 @@ def bert_encoder(weights: Mapping[str, Tensor], num_heads: int = 12) -> Encoder:
     length = len(weights["embeddings.position_embeddings.weight"])
     d_ff = len(weights["encoder.layer.0.intermediate.dense.bias"])
     layers = 1 + max(int(n.split(".")[2]) for n in weights if ".layer." in n)
+    vocab_size, d_model = words.shape
+    config = StackConfig(d_model, num_heads, d_ff, layers, length, activation="gelu")
     with torch.device("meta"):  # nothing is drawn that would be overwritten
-        encoder = Encoder(
-            *words.shape, num_heads, d_ff, layers, length, 0.1, "gelu", eps=1e-12
-        )
-        encoder.positions = BertPositions(words.shape[1], length)
+        encoder = Encoder(vocab_size, *config, eps=1e-12)
+        encoder.positions = BertPositions(d_model, length)
     encoder.load_state_dict(_renamed(weights, layers), assign=True)
     return encoder.requires_grad_().eval()
 

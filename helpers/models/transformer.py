@@ -15,7 +15,7 @@ from helpers.models.masks import look_ahead_mask as look_ahead_mask
 from helpers.models.masks import padding_mask as padding_mask
 from helpers.models.masks import target_mask as target_mask
 from helpers.models.multi_head import MultiHeadAttention
-from helpers.models.positions import PositionalEncoding, TokenEmbedding
+from helpers.models.stack import Stack, StackConfig
 
 
 class DecoderLayer(nn.Module):
@@ -89,50 +89,13 @@ class DecoderLayer(nn.Module):
         return add_and_norm(x, self.feed_forward, self.norm3, *rest)
 
 
-class Decoder(nn.Module):
-    """What is written so far in, one vector per token out; the encoder's twin.
+class Decoder(Stack):
+    """What is written so far in, one vector per token out. Its arguments: see `Stack`.
 
-    embedding * sqrt(d_model) + positions, dropout, then the layers; with `norm_first` a
-    last layer norm. It has no output layer: that one is the Transformer's.
-
-    Args:
-        vocab_size: V of the target
-        d_model: width of all vectors
-        num_heads: H, a divisor of d_model
-        d_ff: width inside the feed-forwards
-        num_layers: how many layers, each with weights of its own
-        max_length: the longest sequence
-        dropout: in the layers, and on the sum of embedding and positions
-        activation: "relu" or "gelu"
-        norm_first: pre-norm layers
-        eps: of the layer norms
-
-    Source: Vaswani et al. 2017, sections 3.1 and 3.4.
+    It has no output layer: that one is the Transformer's.
     """
 
-    def __init__(
-        self,
-        vocab_size: int,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        num_layers: int,
-        max_length: int = 512,
-        dropout: float = 0.1,
-        activation: str = "relu",
-        norm_first: bool = False,
-        eps: float = 1e-5,
-    ) -> None:
-        """Create embedding, positions and layers."""
-        super().__init__()
-        self.embedding = TokenEmbedding(vocab_size, d_model)
-        self.positions = PositionalEncoding(d_model, max_length)
-        self.dropout = nn.Dropout(dropout)
-        options = (dropout, activation, norm_first, eps)
-        self.layers = nn.ModuleList(
-            DecoderLayer(d_model, num_heads, d_ff, *options) for _ in range(num_layers)
-        )
-        self.norm = nn.LayerNorm(d_model, eps) if norm_first else nn.Identity()
+    layer = DecoderLayer
 
     def forward(
         self,
@@ -152,10 +115,7 @@ class Decoder(nn.Module):
         Returns:
             (B, T, D)
         """
-        x = self.dropout(self.positions(self.embedding(ids)))  # (B, T, D)
-        for layer in self.layers:
-            x = layer(x, memory, target_mask, source_mask)
-        return self.norm(x)
+        return self.read(ids, memory, target_mask, source_mask)
 
 
 @dataclass(frozen=True)
@@ -173,10 +133,17 @@ class TransformerConfig:
     norm_first: bool = False  # pre-norm; the paper has post-norm
 
     @property
-    def stack(self) -> tuple:
+    def stack(self) -> StackConfig:
         """What `Encoder` and `Decoder` take after the size of their vocabulary."""
-        sizes = (self.d_model, self.num_heads, self.d_ff, self.num_layers)
-        return (*sizes, self.max_length, self.dropout, "relu", self.norm_first)
+        return StackConfig(
+            d_model=self.d_model,
+            num_heads=self.num_heads,
+            d_ff=self.d_ff,
+            num_layers=self.num_layers,
+            max_length=self.max_length,
+            dropout=self.dropout,
+            norm_first=self.norm_first,
+        )
 
 
 class Transformer(nn.Module):
