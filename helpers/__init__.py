@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from helpers import first_edition
+
 if TYPE_CHECKING:
     import numpy as np
     import torch
     from torch import Tensor
 
 __all__ = ["device", "show"]
+
+first_edition.install()
 
 
 def device() -> torch.device:

@@ -13,6 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from helpers import first_edition
+
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, YELLOW, GREY = "#CC79A7", "#56B4E9", "#F0E442", "#888888"
@@ -20,6 +22,7 @@ WEIGHTS_MAP = "Blues"  # for weights from 0 to 1; readable when printed in grey
 SIGNED_MAP = "PuOr"  # for values on both sides of 0
 
 __all__ = ["canvas", "heat_map", "png", "show_figure"]
+__getattr__ = first_edition.forwarding(__name__)
 
 
 def canvas(
