@@ -23,8 +23,8 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab setup test quick lint check unit solutions students browser build slides \
-        kill-matrix hunt transcripts bench progress pretrain finetune clean release grade
+.PHONY: help lab setup test quick lint check unit solutions students browser build guide \
+        slides kill-matrix hunt transcripts bench progress pretrain finetune clean release grade
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -63,12 +63,15 @@ browser: $(CLASSROOM)  ## drive JupyterLab and the slides in Chromium
 build: setup  ## build notebooks/ and solutions/ from lessons/
 	$(PY) -m tools.build $(ARGS)
 
+guide: setup  ## write the mistakes students make, by lesson, to build/; LESSON=02 for one
+	$(PY) -m tools.build.guide $(LESSON)
+
 slides: $(CLASSROOM)  ## write a deck per lesson to slides/; LESSON=02 for one
 	$(PY) -m tools.slides $(LESSON)
 
-kill-matrix: setup  ## put right and wrong answers to their checks: docs/kill-matrix.md
+kill-matrix: setup  ## put right and wrong answers to their checks, over 20 seeds
 	COURSE_SEEDS=20 $(UNIT) tests/test_checks.py -k "independent_solution or the_reference_passes"
-	$(PY) -m tools.proofs.kill_matrix --jobs 2 --write $(ARGS)
+	$(PY) -m tools.proofs.kill_matrix --jobs 2 $(ARGS)
 
 hunt: setup  ## hunt for wrong answers that pass; EXERCISE=2.2 for one exercise
 	$(PY) -m tools.proofs.hunt $(EXERCISE)

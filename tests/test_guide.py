@@ -1,6 +1,7 @@
 """The instructor's pages: complete, up to date, and with links that lead somewhere."""
 
 import re
+import shutil
 import textwrap
 from pathlib import Path
 
@@ -27,11 +28,26 @@ def test_the_pages_are_what_the_lessons_say():
 
 
 def test_each_known_mistake_is_listed_with_both_sentences():
-    text = guide.misconceptions(LESSONS)
+    pages = {lesson.number: guide.misconceptions(lesson) for lesson in LESSONS}
     for exercise in EVERY:
         for one in exercise.misconceptions:
             done, where = (" ".join(said.split()) for said in (one.done, one.where))
-            assert f"*{one.name}*: {done} {where}" in text, exercise.id
+            page = pages[exercise.lesson]
+            assert f"*{one.name}*: {done} {where}" in page, exercise.id
+
+
+def test_the_command_writes_a_page_per_lesson(tmp_path, capsys):
+    (tmp_path / "lessons").mkdir()
+    for name in ("00_start_here.py", "02_attention.py"):
+        shutil.copy(ROOT / "lessons" / name, tmp_path / "lessons")
+    folder = tmp_path / "build" / "misconceptions"
+    assert guide.main(["02"], tmp_path) == 0
+    assert [path.name for path in folder.iterdir()] == ["02_attention.md"]
+    assert guide.main([], tmp_path) == 0
+    assert "build/misconceptions/00_start_here.md" in capsys.readouterr().out
+    assert (folder / "02_attention.md").read_text("utf-8").count("\n## 2.") >= 7
+    assert guide.main(["99"], tmp_path) == 2
+    assert "99" in capsys.readouterr().err
 
 
 def test_each_written_question_has_its_model_answer_and_rubric():
@@ -130,17 +146,13 @@ def test_relative_links_lead_somewhere(path):
             assert not anchor or f'<a id="{anchor}">' in file.read_text(), anchor
 
 
-def test_old_pages_are_noticed_and_written_anew(tmp_path):
+def test_pages_that_are_out_of_date_are_noticed_and_written_again(tmp_path):
     (tmp_path / "docs").mkdir()
     for path in DOCS:
         (tmp_path / "docs" / path.name).write_bytes(path.read_bytes())
     (tmp_path / "docs" / "written.md").write_text("old")
-    (tmp_path / "docs" / "misconceptions.md").unlink()
     told = guide.stale(tmp_path, LESSONS)
-    assert [said.split()[0] for said in told] == [
-        "docs/misconceptions.md",
-        "docs/written.md",
-    ]
+    assert [said.split()[0] for said in told] == ["docs/written.md"]
     guide.write(tmp_path, LESSONS)
     assert guide.stale(tmp_path, LESSONS) == []
     guide_path = tmp_path / "docs" / "instructors.md"

@@ -1,13 +1,19 @@
-"""The table of mistakes in docs/ tells of the course as it is."""
+"""The kill matrix, and the line of the README that counts what it is made of."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from helpers.checks import exercises
+from tools.build import readme
+from tools.build.notebooks import lesson_paths, read
+from tools.build.stubs import LessonError
 from tools.proofs import kill_matrix
-from tools.proofs.kill_matrix import TABLE, Line, main, merged, page, read
+from tools.proofs.kill_matrix import Line, main, page
 
+ROOT = Path(__file__).resolve().parent.parent
 LINES = [
     Line("2.2", "no scaling", 3, 60, 60, 58, 1),
     Line("2.2", "half scaling", 1, 20, 19, 19, 0),
@@ -15,50 +21,63 @@ LINES = [
 ]
 
 
-def test_the_table_has_every_known_mistake():
-    known = {
-        (exercise.id, one.name): len(one.spellings)
-        for exercise in exercises()
-        for one in exercise.misconceptions
-    }
-    told = {(x.exercise, x.name): x.spellings for x in read(TABLE.read_text("utf-8"))}
-    differ = {exercise for (exercise, _), _ in told.items() ^ known.items()}
-    assert not differ, (
-        f"{TABLE.name} is older than the mistakes of {', '.join(sorted(differ))}; "
-        "for each: python -m tools.proofs.kill_matrix --exercise 2.2 --write"
+def test_the_readme_counts_every_known_mistake():
+    known = [one.misconceptions for one in exercises() if one.misconceptions]
+    mistakes = sum(map(len, known))
+    spellings = sum(len(one.spellings) for some in known for one in some)
+    line = (
+        f"{len(known)} exercises, {mistakes:,} known mistakes in {spellings:,} "
+        "spellings: all rejected, and all called by their name."
+    )
+    assert line in (ROOT / "README.md").read_text("utf-8").splitlines(), (
+        f"README.md should say {line!r}: run `make build`."
     )
 
 
-def test_what_the_table_tells_is_what_is_promised():
-    lines = read(TABLE.read_text("utf-8"))
-    tried = sum(one.tried for one in lines)
-    assert all(one.tried >= 20 * one.spellings for one in lines)
-    assert sum(one.rejected for one in lines) == tried
-    assert sum(one.named for one in lines) >= 0.95 * tried
-    assert sum(one.misnamed for one in lines) == 0
+def test_a_count_that_is_out_of_date_is_noticed_and_corrected(tmp_path):
+    lessons = [read(path) for path in lesson_paths(ROOT)]
+    path, text = tmp_path / "README.md", (ROOT / "README.md").read_text("utf-8")
+    path.write_text(re.sub(r"^\d+ exercises, ", "99 exercises, ", text, flags=re.M))
+    [said] = readme.stale(tmp_path, lessons)
+    assert said.startswith("README.md: its table of lessons or its count of mistakes")
+    readme.write(tmp_path, lessons)
+    assert readme.mistakes(lessons) in path.read_text("utf-8").splitlines()
+    path.write_text(text.replace("<!-- /mistakes -->", ""))
+    with pytest.raises(LessonError, match="README.md needs the lines <!-- mistakes"):
+        readme.stale(tmp_path, lessons)
 
 
-def test_a_page_is_read_as_it_was_written():
-    assert read(page(LINES)) == LINES
-    assert "2 exercises, 3 misconceptions, 120 wrong answers: 99.2% rejected" in page(
-        LINES
-    )
+def test_a_page_has_a_row_per_mistake_and_the_sums():
+    text = page(LINES, seeds=20)
+    assert "on the inputs of 20 seeds" in text
+    assert "2 exercises, 3 misconceptions, 120 wrong answers: 99.2% rejected" in text
+    assert "| 2.2 | no scaling | 3 | 60/60 | 58/60 | 1 |" in text.splitlines()
+    assert len(re.findall(r"^\| \d", text, re.MULTILINE)) == len(LINES)
 
 
-def test_an_exercise_that_was_tried_again_replaces_its_lines():
-    again = [replace(LINES[0], named=60, misnamed=0)]
-    assert merged(LINES, again) == [*again, LINES[2]]
-    assert merged([], LINES) == LINES
-
-
-def test_one_exercise_is_written_into_the_page(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(kill_matrix, "TABLE", tmp_path / "page.md")
-    kill_matrix.TABLE.write_text(page(LINES[2:]), "utf-8")
-    assert main(["--exercise", "0.1", "--seeds", "2", "--write"]) == 0
-    first, *_, last = read(kill_matrix.TABLE.read_text("utf-8"))
-    assert first.exercise == "0.1" and first.named == first.tried > 0
-    assert last == LINES[2]
+def test_a_run_over_all_exercises_writes_the_table(tmp_path, monkeypatch, capsys):
+    table = tmp_path / "build" / "kill-matrix.md"
+    monkeypatch.setattr(kill_matrix, "TABLE", table)
+    monkeypatch.setattr(kill_matrix, "exercises", lambda: [kill_matrix.find("0.1")])
+    assert main(["--exercise", "0.1", "--seeds", "1"]) == 0
+    assert not table.exists()  # the table is of all exercises or of none
+    assert main(["--seeds", "2"]) == 0
     assert "100.0% rejected" in capsys.readouterr().out
+    known = kill_matrix.find("0.1").misconceptions
+    written = re.findall(r"^\| 0\.1 \| ([^|]+) \|", table.read_text("utf-8"), re.M)
+    assert written == [one.name for one in known]
+
+
+def test_a_mistake_that_passes_fails_the_run(monkeypatch, capsys):
+    found = kill_matrix.find("0.1")
+    right = replace(found.misconceptions[0], spellings=(found.references[0],))
+    monkeypatch.setattr(
+        kill_matrix, "exercises", lambda: [replace(found, misconceptions=(right,))]
+    )
+    [lines] = kill_matrix._lines(["0.1"], 2, 1)
+    assert [one.rejected for one in lines] == [0]
+    assert kill_matrix._totals(lines) == 1
+    assert f"0.1 {right.name!r}, spelling 1, seed 0: passed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = (
     "help lab setup test quick check build clean kill-matrix hunt transcripts bench "
-    "progress pretrain slides browser finetune release grade"
+    "progress pretrain guide slides browser finetune release grade"
 )
 LISTS = ("requirements.txt", "requirements-classroom.txt", "pyproject.toml")
 
@@ -157,9 +157,10 @@ def test_clean_never_touches_work(folder):
     [
         ("lab", "tools.lab"),
         ("build", "tools.build"),
+        ("guide", "tools.build.guide"),
         ("check", "tools.build --check"),
         ("pretrain", "tools.pretrain"),
-        ("kill-matrix", "tools.proofs.kill_matrix --jobs 2 --write"),
+        ("kill-matrix", "tools.proofs.kill_matrix --jobs 2"),
         ("hunt", "tools.proofs.hunt"),
         ("bench", "tools.bench"),
         ("transcripts", "tools.proofs.transcripts"),

@@ -1,18 +1,32 @@
-"""What instructors read, written from the lessons and the checks: docs/.
+"""What instructors read, written from the lessons and the checks.
 
-`make build` writes three things, `make check` says when they are old:
+`make build` writes two pages, and `make check` says when they are out of date:
 
 - docs/instructors.md: a part per lesson, between two marks; the rest is by hand;
-- docs/misconceptions.md: every mistake that a check knows by name;
 - docs/written.md: written questions with their model answers and rubrics.
+
+A third list is not committed, and written when somebody wants to read it:
+
+    python -m tools.build.guide        every mistake that a check knows by name, a page
+                                       per lesson, to build/misconceptions
+    python -m tools.build.guide 02     the page of lesson 02 alone
 """
 
+import argparse
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from helpers.checks.exercise import Exercise
-from tools.build.notebooks import Lesson, known_exercises
+from tools.build.notebooks import (
+    ROOT,
+    Lesson,
+    chosen,
+    known_exercises,
+    lesson_paths,
+    read,
+)
 from tools.build.stubs import LessonError, solved
 
 START, END = "<!-- lessons: written by `make build` -->", "<!-- /lessons -->"
@@ -53,11 +67,11 @@ def lab(exercises: list[Exercise], minutes: int = LAB) -> list[Exercise]:
         exercises: Those of a lesson, in their order.
         minutes: How long students work alone.
     """
-    chosen = [one for one in exercises if one.core]
+    picked = [one for one in exercises if one.core]
     for one in exercises:
-        if not one.core and sum(each.minutes for each in [*chosen, one]) <= minutes:
-            chosen.append(one)
-    return [one for one in exercises if one in chosen]
+        if not one.core and sum(each.minutes for each in [*picked, one]) <= minutes:
+            picked.append(one)
+    return [one for one in exercises if one in picked]
 
 
 def _listed(exercises: list[Exercise]) -> str:
@@ -68,44 +82,37 @@ def _listed(exercises: list[Exercise]) -> str:
 def part(lesson: Lesson) -> str:
     """What instructors want to know about one lesson."""
     known = list(known_exercises(lesson).values())
-    chosen = lab(known)
-    rest = [one for one in known if one not in chosen]
+    planned = lab(known)
+    rest = [one for one in known if one not in planned]
     written = [one for one in known if one.kind == "written"]
     number = lesson.name[:2]
-    total = sum(one.minutes for one in chosen)
+    total = sum(one.minutes for one in planned)
     lines = [
         f"### {title(lesson)}",
         f"**Needs:** {_needs(lesson)}.",
         _goals(lesson)
         and f"**Goals.** Afterwards your students can\n\n{_goals(lesson)}",
         _plan(lesson) and f"**A class.** {_plan(lesson)}",
-        f"**A lab,** minutes in brackets, {total} in all: {_listed(chosen)}."
+        f"**A lab,** minutes in brackets, {total} in all: {_listed(planned)}."
         + (f" For home: {_listed(rest)}." if rest else ""),
-        "**To read before:** [usual mistakes](misconceptions.md#lesson-"
-        + number
-        + ")"
+        f"**To read before:** usual mistakes (`make guide LESSON={number}`)"
         + (f", [model answers and rubrics](written.md#lesson-{number})" * bool(written))
         + f", [solution](../solutions/{lesson.name}.ipynb).",
     ]
     return "\n\n".join(filter(None, lines))
 
 
-def misconceptions(lessons: list[Lesson]) -> str:
-    """The page of known mistakes."""
+def misconceptions(lesson: Lesson) -> str:
+    """The page of a lesson's known mistakes."""
+    known = known_exercises(lesson).values()
     pages = [
-        MADE,
-        "# What students get wrong",
+        f"# What students get wrong in {title(lesson)}",
         "Every mistake below is one that a check recognises and calls by its name. A "
         "test puts each of them to its check, over several random seeds. What students "
         "are told are the two sentences, with the evidence from their own numbers; the "
         "sentences never hold the corrected line, so you may read them out.",
     ]
-    for lesson in lessons:
-        found = [one for one in known_exercises(lesson).values() if one.misconceptions]
-        if found:
-            number = lesson.name[:2]
-            pages += [f'<a id="lesson-{number}"></a>\n\n## {title(lesson)}']
-            pages += [mistakes(one) for one in found]
+    pages += [mistakes(one) for one in known if one.misconceptions]
     return "\n\n".join(pages) + "\n"
 
 
@@ -115,7 +122,7 @@ def mistakes(exercise: Exercise) -> str:
     lines = [
         f"- *{one.name}*: {one.done} {one.where}" for one in exercise.misconceptions
     ]
-    heading = f"### {exercise.id}{star} {exercise.title}"
+    heading = f"## {exercise.id}{star} {exercise.title}"
     return f"{heading}\n\n" + "\n".join(" ".join(line.split()) for line in lines)
 
 
@@ -148,7 +155,7 @@ def written(lessons: list[Lesson]) -> str:
 
 
 def parts(text: str, lessons: list[Lesson]) -> str:
-    """The guide with its part per lesson made anew.
+    """The guide with its part per lesson up to date.
 
     Raises:
         LessonError: The two comments that frame the parts are gone.
@@ -162,7 +169,6 @@ def parts(text: str, lessons: list[Lesson]) -> str:
 
 PAGES: dict[str, Callable[[str, list[Lesson]], str]] = {
     "instructors.md": parts,
-    "misconceptions.md": lambda _, lessons: misconceptions(lessons),
     "written.md": lambda _, lessons: written(lessons),
 }
 
@@ -177,7 +183,7 @@ def _pages(root: Path, lessons: list[Lesson]):
 
 
 def stale(root: Path, lessons: list[Lesson]) -> list[str]:
-    """What is old in docs/, a sentence each."""
+    """What is out of date in docs/, a sentence each."""
     return [
         f"docs/{path.name} is not what the lessons and checks say. Run `make build`."
         for path, text, new in _pages(root, lessons)
@@ -186,7 +192,33 @@ def stale(root: Path, lessons: list[Lesson]) -> list[str]:
 
 
 def write(root: Path, lessons: list[Lesson]) -> None:
-    """Make the pages in docs/ anew."""
+    """Bring the pages in docs/ up to date."""
     for path, text, new in _pages(root, lessons):
         if text != new:
             path.write_text(new, "utf-8")
+
+
+def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
+    """Write the pages of known mistakes; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.build.guide",
+        description="Write what students get wrong, a page per lesson.",
+    )
+    parser.add_argument("lessons", nargs="*", help="numbers such as 02; default: all")
+    options = parser.parse_args(arguments)
+    try:
+        lessons = [read(path) for path in chosen(lesson_paths(root), options.lessons)]
+    except LessonError as error:
+        print(error, file=sys.stderr)
+        return 2
+    folder = root / "build" / "misconceptions"
+    folder.mkdir(parents=True, exist_ok=True)
+    for lesson in lessons:
+        path = folder / f"{lesson.name}.md"
+        path.write_text(misconceptions(lesson), "utf-8")
+        print(path.relative_to(root))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

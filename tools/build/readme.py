@@ -1,4 +1,4 @@
-"""The table of lessons in the README, written from the lessons themselves."""
+"""What the README says about lessons and checks, written from the lessons themselves."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,8 @@ from tools.build import budgets
 from tools.build.notebooks import Lesson, known_exercises
 from tools.build.stubs import LessonError
 
-START, END = "<!-- lessons: written by `make build` -->", "<!-- /lessons -->"
+LESSONS = ("<!-- lessons: written by `make build` -->", "<!-- /lessons -->")
+MISTAKES = ("<!-- mistakes: written by `make build` -->", "<!-- /mistakes -->")
 
 
 def row(lesson: Lesson, times: dict[str, float]) -> str:
@@ -40,33 +41,62 @@ def row(lesson: Lesson, times: dict[str, float]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def updated(text: str, lessons: list[Lesson], times: dict[str, float]) -> str:
-    """The README with its table of lessons made anew.
-
-    Raises:
-        LessonError: The two comments that frame the table are gone.
-    """
-    if START not in text or END not in text:
-        raise LessonError(f"README.md needs the lines {START} and {END}.")
-    before, rest = text.split(START)
+def table(lessons: list[Lesson], times: dict[str, float]) -> str:
+    """The table of lessons."""
     head = ["lesson", "question", "exercises", "minutes", "runs in"]
     rows = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    rows += [row(lesson, times) for lesson in lessons]
-    return before + "\n".join([START, *rows, END]) + rest.split(END)[1]
+    return "\n".join([*rows, *(row(lesson, times) for lesson in lessons)])
+
+
+def mistakes(lessons: list[Lesson]) -> str:
+    """One sentence: how many known mistakes the checks are tested with."""
+    known = [
+        exercise.misconceptions
+        for lesson in lessons
+        for exercise in known_exercises(lesson).values()
+        if exercise.misconceptions
+    ]
+    spellings = [len(one.spellings) for some in known for one in some]
+    return (
+        f"{len(known):,} exercises, {len(spellings):,} known mistakes in "
+        f"{sum(spellings):,} spellings: all rejected, and all called by their name."
+    )
+
+
+def updated(text: str, lessons: list[Lesson], times: dict[str, float]) -> str:
+    """The README with its table of lessons and its count of mistakes up to date.
+
+    Raises:
+        LessonError: The comments that frame one of the two are gone.
+    """
+    text = _framed(text, LESSONS, table(lessons, times))
+    return _framed(text, MISTAKES, mistakes(lessons))
+
+
+def _framed(text: str, marks: tuple[str, str], inside: str) -> str:
+    """The text with what stands between two comments replaced."""
+    start, end = marks
+    if text.count(start) != 1 or text.count(end) != 1:
+        raise LessonError(f"README.md needs the lines {start} and {end}.")
+    before, rest = text.split(start)
+    return f"{before}{start}\n{inside}\n{end}{rest.split(end)[1]}"
 
 
 def stale(root: Path, lessons: list[Lesson]) -> list[str]:
-    """What is wrong with the committed table, in a list of at most one sentence."""
+    """What is out of date in the README, in a list of at most one sentence."""
     path = root / "README.md"
     if not path.exists():
         return []
     text = path.read_text("utf-8")
     same = updated(text, lessons, budgets.measured(root)) == text
-    return [] if same else ["README.md: its table of lessons is old. Run `make build`."]
+    return [] if same else [
+        "README.md: its table of lessons or its count of mistakes is out of date. "
+        "Run `make build`."
+    ]
 
 
 def write(root: Path, lessons: list[Lesson]) -> None:
-    """Make the table in the README anew."""
+    """Bring the README up to date."""
     path = root / "README.md"
     if path.exists():
         text = updated(path.read_text("utf-8"), lessons, budgets.measured(root))

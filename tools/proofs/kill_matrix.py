@@ -1,11 +1,11 @@
 """Print which check names which known mistake: `python -m tools.proofs.kill_matrix`.
 
 Every spelling of every misconception is handed to its exercise's check, over several
-seeds. A check that lets one pass, or gives it another's name, is a check to repair.
+seeds. A check that lets one pass, or calls it by another's name, needs repair. The
+table of all exercises is also written to build/kill-matrix.md.
 """
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -21,7 +21,7 @@ from helpers.checks.exercise import Exercise, Misconception
 from helpers.checks.report import CheckFailed, Report
 
 SEEDS = 20
-TABLE = Path(__file__).resolve().parents[2] / "docs" / "kill-matrix.md"
+TABLE = Path(__file__).resolve().parents[2] / "build" / "kill-matrix.md"
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=SEEDS, help=f"default: {SEEDS}")
     parser.add_argument("--exercise", help="one exercise, such as 2.2; default: all")
     parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
-    parser.add_argument("--write", action="store_true", help=f"into {TABLE.name}, too")
     options = parser.parse_args(arguments)
     if min(options.seeds, options.jobs) < 1:
         print("--seeds and --jobs are at least 1.", file=sys.stderr)
@@ -111,10 +110,9 @@ def main(arguments: list[str] | None = None) -> int:
     for one in _lines(chosen, options.seeds, options.jobs):
         _print(one)
         lines += one
-    if options.write:
-        keep = options.exercise and TABLE.exists()
-        old = TABLE.read_text(encoding="utf-8") if keep else ""
-        TABLE.write_text(page(merged(read(old), lines)), encoding="utf-8")
+    if not options.exercise:
+        TABLE.parent.mkdir(parents=True, exist_ok=True)
+        TABLE.write_text(page(lines, options.seeds), encoding="utf-8")
     return _totals(lines)
 
 
@@ -167,18 +165,8 @@ def _print(lines: list[Line]) -> None:
     print(flush=True)
 
 
-def merged(old: list[Line], new: list[Line]) -> list[Line]:
-    """The lines of a page after some exercises were tried again, in the old order."""
-    lines = {one.exercise: [] for one in (*old, *new)}
-    again = {one.exercise for one in new}
-    for one in (*(line for line in old if line.exercise not in again), *new):
-        lines[one.exercise].append(one)
-    order = [exercise.id for exercise in exercises() if exercise.id in lines]
-    return [one for exercise in order for one in lines[exercise]]
-
-
-def page(lines: list[Line]) -> str:
-    """The table as a page of the documentation."""
+def page(lines: list[Line], seeds: int) -> str:
+    """The table as a page."""
     rows = [
         f"| {one.exercise} | {one.name} | {one.spellings} "
         f"| {one.rejected}/{one.tried} | {one.named}/{one.tried} | {one.misnamed} |"
@@ -188,11 +176,7 @@ def page(lines: list[Line]) -> str:
         [
             "# Which check names which mistake",
             "",
-            "Written by `python -m tools.proofs.kill_matrix --write`, whole or",
-            "exercise by exercise; not edited by hand. Every known mistake was",
-            "put to its check, each on the inputs of several seeds. `make kill-matrix`",
-            "puts the right answers to them first, the course's and at least three in",
-            "other hands for each exercise in code, and stops if one is rejected.",
+            f"Every known mistake was put to its check on the inputs of {seeds} seeds.",
             "",
             _sum(lines),
             "",
@@ -203,20 +187,6 @@ def page(lines: list[Line]) -> str:
             "",
         ]
     )
-
-
-def read(text: str) -> list[Line]:
-    """The lines of a page."""
-    found = []
-    for row in text.splitlines():
-        if not re.match(r"\| \d", row):
-            continue
-        cells = row.strip("| ").split(" | ")
-        rejected, tried = cells[3].split("/")
-        named = cells[4].split("/")[0]
-        numbers = map(int, (cells[2], tried, rejected, named, cells[5]))
-        found.append(Line(cells[0], cells[1], *numbers))
-    return found
 
 
 def _sum(lines: list[Line]) -> str:
