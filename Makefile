@@ -63,7 +63,7 @@ browser: $(CLASSROOM)  ## drive JupyterLab and the slides in Chromium
 build: setup  ## build notebooks/ and solutions/ from lessons/
 	$(PY) -m tools.build $(ARGS)
 
-guide: setup  ## write the mistakes students make, by lesson, to build/; LESSON=02 for one
+guide: setup  ## write the usual mistakes, a page per lesson; LESSON=02 for one
 	$(PY) -m tools.build.guide $(LESSON)
 
 slides: $(CLASSROOM)  ## write a deck per lesson to slides/; LESSON=02 for one

@@ -13,11 +13,13 @@ from logging import StreamHandler
 import pytest
 import torch
 from safetensors.torch import load_file
+from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Tokenizer
 from transformers.utils import logging
 
-from tools import pretrain
-from tools.pretrain import TARGET, Settings
+from tools.pretrain import card, corpus, export, prose, settings, training
+from tools.pretrain.__main__ import main
+from tools.pretrain.settings import TARGET, Settings
 
 TINY = Settings(
     vocab_size=320,
@@ -37,7 +39,7 @@ TINY = Settings(
     held_out_one_in=3,
 )
 POOL = [f"package{number}" for number in range(30)]
-HELD_OUT = [name for name in POOL if pretrain.is_held_out(name, 3)][:2]
+HELD_OUT = [name for name in POOL if corpus.is_held_out(name, 3)][:2]
 NAMES = [*HELD_OUT, *(name for name in POOL[:3] if name not in HELD_OUT)]
 
 
@@ -92,7 +94,7 @@ def write_package(root, name, seed, version="1.0"):
 def prepared(site, tmp_path_factory):
     """A run's folder with corpus, tokenizer and tokens, before training."""
     folder = tmp_path_factory.mktemp("prepared")
-    pretrain.prepare(folder, site, TINY)
+    corpus.prepare(folder, site, TINY)
     return folder
 
 
@@ -101,7 +103,7 @@ def trained(prepared, tmp_path_factory):
     """A run that nothing interrupted."""
     folder = tmp_path_factory.mktemp("trained")
     shutil.copytree(prepared, folder, dirs_exist_ok=True)
-    pretrain.train(folder, TINY)
+    training.train(folder, TINY)
     return folder
 
 
@@ -109,7 +111,7 @@ def trained(prepared, tmp_path_factory):
 def exported(trained, tmp_path_factory):
     """What the run exports."""
     target = tmp_path_factory.mktemp("exported")
-    pretrain.export(trained, target)
+    export.export(trained, target)
     return target
 
 
@@ -150,7 +152,7 @@ DOCSTRING = """Compute the mean of an array along the given axis. It may well be
 
 
 def test_prose_of_a_docstring():
-    assert list(pretrain.prose(DOCSTRING)) == [
+    assert list(prose.prose(DOCSTRING)) == [
         "Compute the mean of an array along the given axis. It may well be empty.",
         "The ndarray is not copied; see the guide for the reasons behind this, and the "
         "other guide for the rest.",
@@ -174,12 +176,12 @@ def test_prose_of_a_docstring():
     ],
 )
 def test_is_english(text, verdict):
-    assert pretrain.is_english(text) is verdict
+    assert prose.is_english(text) is verdict
 
 
 def test_sentences_do_not_end_at_an_abbreviation():
     text = "This is shown in Fig. 3 by A. Turing. The rest follows."
-    assert pretrain.sentences(text) == [
+    assert prose.sentences(text) == [
         "This is shown in Fig. 3 by A. Turing.",
         "The rest follows.",
     ]
@@ -191,14 +193,14 @@ def test_docstrings_are_read_and_never_run():
         'def f():\n    "Function."\n    x = "not a docstring"\n'
         'add_newdoc("numpy", "mean", """Given to a function.""")\n'
     )
-    texts = list(pretrain.docstrings(source))
+    texts = list(corpus.docstrings(source))
     assert {"Module.", "Function.", "Given to a function."} <= set(texts)
     assert "not a docstring" not in texts
-    assert list(pretrain.docstrings('"""broken"""\ndef')) == []
+    assert list(corpus.docstrings('"""broken"""\ndef')) == []
 
 
-def test_near_copies_are_no_news():
-    new = pretrain.Novelty()
+def test_near_copies_are_not_new():
+    new = corpus.Novelty()
     words = [f"word{i}" for i in range(40)]
     assert new(" ".join(words))
     assert not new(" ".join(words).upper())
@@ -207,7 +209,7 @@ def test_near_copies_are_no_news():
 
 
 def test_a_package_is_wholly_in_one_split(prepared, site):
-    rows = pretrain.read_corpus(prepared)
+    rows = corpus.read_corpus(prepared)
     splits = {(row["package"], row["held_out"]) for row in rows}
     assert splits == {(name, name in HELD_OUT) for name in NAMES}
 
@@ -216,7 +218,7 @@ def test_vendored_copies_are_not_read(tmp_path):
     write_package(tmp_path, "host", seed=1)
     record = tmp_path / "host-1.0.dist-info" / "RECORD"
     record.write_text(record.read_text() + "host/_vendor/guest.py,,\n../bin/x.py,,\n")
-    (package,) = pretrain.installed_packages(tmp_path)
+    (package,) = corpus.installed_packages(tmp_path)
     assert [file.name for file in package.files] == ["__init__.py"]
 
 
@@ -225,7 +227,7 @@ def test_vendored_copies_are_not_read(tmp_path):
 
 def test_rate_rises_stays_and_falls():
     settings = replace(TINY, steps=100, warmup_steps=10, decay=0.3)
-    rates = [pretrain.rate(step, settings) for step in (0, 5, 10, 50, 70, 85, 100)]
+    rates = [training.rate(step, settings) for step in (0, 5, 10, 50, 70, 85, 100)]
     assert rates == pytest.approx([0, 0.5, 1, 1, 1, 0.5, 0], abs=1e-12)
 
 
@@ -235,7 +237,7 @@ def test_an_epoch_shows_every_row_once_and_the_next_in_another_order():
 
     def epoch(number):
         steps = range(number * per_epoch, (number + 1) * per_epoch)
-        return torch.cat([pretrain.batch_at(step, tokens, TINY) for step in steps])
+        return torch.cat([training.batch_at(step, tokens, TINY) for step in steps])
 
     first, second = epoch(0), epoch(1)
     assert first.shape == (per_epoch * TINY.batch_size, TINY.context + 1)
@@ -245,18 +247,18 @@ def test_an_epoch_shows_every_row_once_and_the_next_in_another_order():
 
 
 def test_losses_equal_those_of_transformers():
-    model = pretrain.build_model(TINY).eval()
+    model = training.build_model(TINY).eval()
     rows = torch.randint(TINY.vocab_size, (3, 12))
     with torch.no_grad():
         expected = model(input_ids=rows, labels=rows).loss
-        losses = pretrain.token_losses(model, rows)
+        losses = training.token_losses(model, rows)
     assert losses.shape == (3, 11)
     torch.testing.assert_close(losses.mean(), expected, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("length", [2, 96, 97, 98, 200])
 def test_perplexity_equals_a_loop_over_tokens(length):
-    model = pretrain.build_model(TINY).eval()
+    model = training.build_model(TINY).eval()
     tokens = torch.randint(TINY.vocab_size, (length,))
     total = 0.0
     for position in range(1, length):
@@ -265,23 +267,23 @@ def test_perplexity_equals_a_loop_over_tokens(length):
             logits = model(input_ids=tokens[None, start:position]).logits[0, -1]
         total -= logits.log_softmax(-1)[tokens[position]].item()
     expected = math.exp(total / (length - 1))
-    assert pretrain.perplexity(model, tokens) == pytest.approx(expected, rel=1e-5)
+    assert export.perplexity(model, tokens) == pytest.approx(expected, rel=1e-5)
 
 
 CHILD = """
-import json, os, signal, sys
+import json, os, signal, sys, torch
 from itertools import count
 from pathlib import Path
-from tools import pretrain
+from tools.pretrain import settings, training
 
-pretrain.torch.set_num_threads(1)
-update, number = pretrain.Trainer.update, count(1)
+torch.set_num_threads(1)
+update, number = training.Trainer.update, count(1)
 def until_killed(self):
     if next(number) == 14:  # the last point of the curve is 12, the last checkpoint 7
         os.kill(os.getpid(), signal.SIGKILL)
     return update(self)
-pretrain.Trainer.update = until_killed
-pretrain.train(Path(sys.argv[1]), pretrain.Settings(**json.loads(sys.argv[2])))
+training.Trainer.update = until_killed
+training.train(Path(sys.argv[1]), settings.Settings(**json.loads(sys.argv[2])))
 """
 
 
@@ -296,17 +298,17 @@ def test_a_killed_run_ends_with_the_same_curve_and_weights(prepared, trained, tm
     shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     child = subprocess.run(
         [sys.executable, "-c", CHILD, str(tmp_path), json.dumps(asdict(TINY))],
-        cwd=pretrain.ROOT,
+        cwd=settings.ROOT,
         stderr=subprocess.DEVNULL,
     )
     assert child.returncode == -signal.SIGKILL
-    state, _ = pretrain.read_checkpoint(tmp_path)
+    state, _ = training.read_checkpoint(tmp_path)
     assert state["step"] == 7 and points(tmp_path)[-1]["step"] == 12
 
-    resumed = pretrain.train(tmp_path, TINY)
+    resumed = training.train(tmp_path, TINY)
     assert points(tmp_path) == points(trained)
     assert points(trained)[-1]["step"] == TINY.steps
-    _, expected = pretrain.read_checkpoint(trained)
+    _, expected = training.read_checkpoint(trained)
     for name, parameter in resumed.model.named_parameters():
         assert torch.equal(parameter, expected[f"model.{name}"]), name
 
@@ -318,16 +320,16 @@ def test_it_learns(trained):
 
 def test_minutes_pause_a_run_and_a_finished_run_stays_as_it_is(prepared, tmp_path):
     shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
-    assert pretrain.train(tmp_path, TINY, minutes=1e-9).step == 1
-    assert pretrain.train(tmp_path, replace(TINY, steps=60), minutes=1e-9).step == 2
+    assert training.train(tmp_path, TINY, minutes=1e-9).step == 1
+    assert training.train(tmp_path, replace(TINY, steps=60), minutes=1e-9).step == 2
 
 
 def test_steps_are_fixed_once_the_rate_falls(trained):
-    assert pretrain.train(trained, TINY).step == TINY.steps
+    assert training.train(trained, TINY).step == TINY.steps
     with pytest.raises(SystemExit, match="trained with another steps"):
-        pretrain.train(trained, replace(TINY, steps=60))
+        training.train(trained, replace(TINY, steps=60))
     with pytest.raises(SystemExit, match="trained with another dropout"):
-        pretrain.train(trained, replace(TINY, dropout=0.0))
+        training.train(trained, replace(TINY, dropout=0.0))
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):
@@ -338,7 +340,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     file = tmp_path / "curve.jsonl"
     file.write_text("whole")
     with pytest.raises(OSError, match="disk full"):
-        pretrain.write_atomically(file, half)
+        settings.write_atomically(file, half)
     assert file.read_text() == "whole"
 
 
@@ -346,8 +348,8 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
 
 
 def test_the_export_is_what_was_trained(trained, exported):
-    _, expected = pretrain.read_checkpoint(trained)
-    model, tokenizer = pretrain.load_exported(exported)
+    _, expected = training.read_checkpoint(trained)
+    model, tokenizer = export.load_exported(exported)
     assert len(tokenizer) == TINY.vocab_size
     for name, parameter in model.named_parameters():
         rounded = expected[f"model.{name}"].half().float()
@@ -358,12 +360,12 @@ def test_the_export_is_what_was_trained(trained, exported):
 
 
 def encode(folder, text):
-    tokenizer = pretrain.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     return tokenizer.encode(text).ids
 
 
 def test_the_command_reproduces_the_cards_perplexity(exported, site, capsys):
-    pretrain.main(["perplexity", "--target", str(exported), "--site", str(site)])
+    main(["perplexity", "--target", str(exported), "--site", str(site)])
     facts = json.loads((exported / "training.json").read_text())
     value = f"{facts['perplexity']:.2f}"
     assert f"perplexity: {value} (the card says {value})" in capsys.readouterr().out
@@ -376,7 +378,7 @@ def test_the_command_fails_when_the_weights_are_others(exported, site, tmp_path)
     facts["perplexity"] *= 1.02
     (tmp_path / "training.json").write_text(json.dumps(facts))
     with pytest.raises(SystemExit, match="perplexity is another"):
-        pretrain.main(["perplexity", "--target", str(tmp_path), "--site", str(site)])
+        main(["perplexity", "--target", str(tmp_path), "--site", str(site)])
 
 
 def test_the_command_says_which_text_is_another(exported, site, tmp_path, capsys):
@@ -384,9 +386,9 @@ def test_the_command_says_which_text_is_another(exported, site, tmp_path, capsys
     write_package(tmp_path, first, seed=99, version="2.0")
     write_package(tmp_path, second, seed=1)
     command = ["perplexity", "--target", str(exported), "--site", str(tmp_path)]
-    pretrain.main(command)
+    main(command)
     assert f"{first} 2.0 is installed: the card used 1.0." in capsys.readouterr().out
-    assert pretrain.version_notes({first: "1.0"}, {}) == [
+    assert export.version_notes({first: "1.0"}, {}) == [
         f"{first} is not installed: the card used 1.0."
     ]
 
@@ -395,19 +397,19 @@ def test_the_command_says_which_text_is_another(exported, site, tmp_path, capsys
 def test_a_stage_names_the_stage_before_it(stage, tmp_path):
     folder = str(tmp_path)
     with pytest.raises(SystemExit, match="run the `(train|export)` stage first"):
-        pretrain.main([stage, "--folder", folder, "--target", folder])
+        main([stage, "--folder", folder, "--target", folder])
 
 
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (["corpus", "--site", "nowhere"], "--site is nowhere, which is no folder"),
+        (["corpus", "--site", "nowhere"], "--site is nowhere, which is not a folder"),
         (["train", "--steps", "0"], "--steps is 0: give at least 1."),
     ],
 )
 def test_a_wrong_option_leaves_nothing_behind(wrong, sentence, tmp_path):
     with pytest.raises(SystemExit, match=sentence):
-        pretrain.main([*wrong, "--folder", str(tmp_path / "run")])
+        main([*wrong, "--folder", str(tmp_path / "run")])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -442,7 +444,7 @@ def test_bundled_files():
 
 def test_bundled_card_says_what_was_measured():
     facts = json.loads((TARGET / "training.json").read_text("utf-8"))
-    assert (TARGET / "README.md").read_text("utf-8") == pretrain.card(facts)
+    assert (TARGET / "README.md").read_text("utf-8") == card.card(facts)
     assert facts["settings"] == asdict(Settings())  # the tool repeats this run
     assert 0.9 * Settings.steps < facts["step"] <= Settings.steps
     assert not set(facts["packages"]) & set(facts["held_out_packages"])
@@ -487,9 +489,9 @@ def test_bundled_tokenizer_is_like_gpt2s(bundled):
 def mean_loss(bundled, text):
     """Nats per token of a text that starts a document."""
     model, tokenizer = bundled
-    rows = tokenizer(pretrain.END + text, return_tensors="pt").input_ids
+    rows = tokenizer(settings.END + text, return_tensors="pt").input_ids
     with torch.no_grad():
-        return pretrain.token_losses(model, rows).mean().item()
+        return training.token_losses(model, rows).mean().item()
 
 
 def test_bundled_model_knows_english(bundled):
@@ -502,19 +504,19 @@ def test_bundled_model_knows_english(bundled):
 
 def test_bundled_model_writes_english(bundled):
     samples = json.loads((TARGET / "training.json").read_text())["samples"]
-    assert all(map(str.startswith, samples, pretrain.PROMPTS))
+    assert all(map(str.startswith, samples, card.PROMPTS))
     text = " ".join(sample.replace("\n", " ") for sample in samples)
-    whole = [s for s in pretrain.sentences(text) if s.endswith((".", "?", "!"))]
+    whole = [s for s in prose.sentences(text) if s.endswith((".", "?", "!"))]
     assert len(whole) >= 6
-    assert sum(map(pretrain.is_english, whole)) >= 0.7 * len(whole)
+    assert sum(map(prose.is_english, whole)) >= 0.7 * len(whole)
 
 
 @pytest.mark.slow
 def test_bundled_perplexity_is_the_cards(capsys):
     facts = json.loads((TARGET / "training.json").read_text("utf-8"))
-    installed = {p.name: p.version for p in pretrain.installed_packages(pretrain.SITE)}
-    if pretrain.version_notes(facts["held_out_packages"], installed):
+    installed = {p.name: p.version for p in corpus.installed_packages(settings.SITE)}
+    if export.version_notes(facts["held_out_packages"], installed):
         pytest.skip("other versions of the held-out packages are installed")
-    assert pretrain.recompute(TARGET, pretrain.SITE)
+    assert export.recompute(TARGET, settings.SITE)
     text = capsys.readouterr().out
     assert f"{len(facts['held_out_paragraphs']):,} of the card's" in text

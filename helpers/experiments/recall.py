@@ -163,7 +163,7 @@ def train_to_recall(
 
 
 def _optimizers(model: nn.Module, steps: int) -> list[LambdaLR]:
-    """Muon for the matrices inside, AdamW for all else, as `tools/pretrain.py` has it.
+    """Muon for the matrices inside, AdamW for all else, as in `tools/pretrain`.
 
     With AdamW alone some seeds were still guessing after several times as many steps.
     The rates rise over 20 steps and fall to 0 over the last quarter.

@@ -1,0 +1,52 @@
+"""What shapes a run, where it keeps its files, and how files are written."""
+
+import os
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+END = "<|endoftext|>"  # between documents; the only special token, as in GPT-2
+ROOT = Path(__file__).parents[2]
+TARGET = ROOT / "helpers" / "corpora" / "gpt2"  # what the course bundles
+BUILD = ROOT / "build" / "pretrain"  # corpus, tokens and checkpoints of a run
+SITE = Path(sysconfig.get_paths()["purelib"])  # the packages of this environment
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that shapes the result: equal settings and packages, equal curve."""
+
+    vocab_size: int = 4096  # tokens of the byte-level BPE, END included
+    context: int = 256  # positions of the model, and tokens of a training row
+    d_model: int = 256  # width of the residual stream
+    num_layers: int = 4  # blocks
+    num_heads: int = 4  # heads per block, d_head 64 as in GPT-2
+    dropout: float = 0.1  # on embeddings and both residuals; none on attention
+    batch_size: int = 16  # rows per step: 16 x 256 = 4,096 tokens
+    steps: int = 1600  # planned updates; the schedule ends there
+    learning_rate: float = 3e-3  # peak, for AdamW: embeddings, biases, layer norms
+    muon_rate: float = 0.02  # peak, for Muon: the matrices inside the blocks
+    weight_decay: float = 0.1  # of matrices; biases and layer norms have none
+    warmup_steps: int = 100  # with a rising rate
+    decay: float = 0.16  # share of the steps, the last, with a falling rate
+    clip: float = 1.0  # largest norm of the gradient
+    bfloat16: bool = True  # autocast; twice as fast where the CPU has the instructions
+    evaluate_every: int = 100  # steps between two points of the curve
+    evaluate_rows: int = 64  # held-out rows for such a point (the card uses them all)
+    checkpoint_every: int = 100  # steps; a kill repeats at most that many
+    held_out_one_in: int = 10  # one package in ten is never trained on
+    seed: int = 0  # of weights, data order and dropout
+
+
+def write_atomically(file: Path, write: Callable[[Path], object]) -> None:
+    """Call `write` with a temporary name, then rename: never a half-written file."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(file.name + ".tmp")
+    write(temporary)
+    os.replace(temporary, file)
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write a text file in UTF-8, atomically."""
+    write_atomically(file, lambda temporary: temporary.write_text(text, "utf-8"))
