@@ -410,7 +410,58 @@ def test_outputs_are_kept_when_only_prose_changed(built, monkeypatch):
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("2 * given", "given * 2"), ('print("same")', 'print("other")')],
+    [
+        ("result = 2 * given", "result = 2 * given  # doubled"),
+        ('print("same")', '# Say it.\nprint("same")'),
+        ('print("same")', 'print(\n    "same"\n)'),
+    ],
+)
+def test_outputs_are_kept_when_only_comments_or_layout_changed(
+    built, monkeypatch, old, new
+):
+    monkeypatch.setattr(build, "execute", None)  # it would be called in vain
+    before = outputs(built.solved)
+    built.edit(old, new)
+    assert built.run() == (0, "07_tiny: built, outputs kept\n")
+    assert outputs(built.solved) == before
+    assert new.splitlines()[0] in "\n".join(code_of(built.solved))
+    assert built.run("--check")[0] == 0
+
+
+def code_of(path):
+    """The lines of all code cells of a notebook."""
+    cells = nbformat.read(path, nbformat.NO_CONVERT).cells
+    return [line for c in cells for line in c.source.splitlines()]
+
+
+def test_a_cell_that_does_not_parse_is_compared_as_text():
+    """It may hold a magic."""
+
+    def notebook(*sources):
+        cells = [nbformat.v4.new_code_cell(source) for source in sources]
+        return nbformat.v4.new_notebook(cells=cells)
+
+    plain, magic = "x = 1", "%timeit x"
+    assert build._code(notebook(plain, magic)) == build._code(
+        notebook("x = 1  # one", magic)
+    )
+    for other in (
+        notebook(plain, magic + "  # slow"),
+        notebook(plain, "%timeit y"),
+        notebook("x = 2", magic),
+        notebook(plain, magic, "# a third"),
+        notebook(magic, plain),
+    ):
+        assert build._code(notebook(plain, magic)) != build._code(other)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("2 * given", "given * 2"),
+        ('print("same")', 'print("other")'),
+        ('"""Twice x."""', '"""Double x."""'),
+    ],
 )
 def test_a_solution_is_executed_again_when_its_code_changed(built, old, new):
     built.edit(old, new)
