@@ -9,6 +9,7 @@ import re
 import sys
 import time
 import warnings
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -20,6 +21,7 @@ from worlds import world
 
 from helpers.checks import CheckFailed, check, exercises, judge
 from helpers.checks.engine import examine
+from helpers.checks.exercise import Answer, Exercise, mistake
 from helpers.checks.observe import agree, cases_of, distance, run_case
 from helpers.exercises import kit
 from tools.build.lesson_cells import solutions, stubs
@@ -191,7 +193,12 @@ def test_no_two_misconceptions_are_one(exercise):
             cast.append((known, done_by(exercise, known.of, spelling, cases)))
     for (one, first), (other, second) in combinations(cast, 2):
         twins = one is not other and one.of == other.of and alike(first, second)
-        assert not twins, f"{one.name!r} is {other.name!r}, or a case is missing"
+        if twins:
+            pytest.fail(
+                f"Exercise {exercise.id}: {one.name!r} and {other.name!r} do the same "
+                "on every case. Add a case that tells them apart, or make them one.",
+                pytrace=False,
+            )
 
 
 def done_by(exercise, place, spelling, cases):
@@ -214,13 +221,90 @@ def alike(first, second):
     )
 
 
+def lacking(exercise, solutions):
+    """What CONTRIBUTING asks of an exercise and it lacks, a sentence each."""
+    coded = exercise.kind in CODE
+    found, enough = len(exercise.misconceptions), 2
+    if coded:
+        enough = 6 if exercise.core else 3
+    if found < enough:
+        kind = "a core exercise" if coded and exercise.core else "an exercise"
+        form = "in code" if coded else f"of kind {exercise.kind}"
+        yield (
+            f"Exercise {exercise.id} has {found} known mistakes, and {kind} {form} "
+            f"needs {enough}: write {enough - found} more with `mistake`."
+        )
+    if coded and len(solutions) < 3:
+        yield (
+            f"Exercise {exercise.id} has {len(solutions)} independent solutions and "
+            f"needs 3: write {3 - len(solutions)} more in its lesson's variants/."
+        )
+    asked = {case.of for case in cases_of(exercise, 0)}
+    for place, answer in enumerate(exercise.answers):
+        if place not in asked:
+            yield (
+                f"Exercise {exercise.id} has no case for {answer.name}: give it at "
+                f"least one Case with of={place}."
+            )
+
+
 @each(CHECKABLE)
-def test_there_are_enough_misconceptions_and_variants(exercise):
-    core = 6 if exercise.core else 3
-    enough = core if exercise.kind in CODE else 2
-    assert len(exercise.misconceptions) >= enough
-    if exercise.kind in CODE:
-        assert len(VARIANTS.get(exercise.id, ())) >= 3
+def test_there_are_enough_mistakes_solutions_and_cases(exercise):
+    if sentences := list(lacking(exercise, VARIANTS.get(exercise.id, ()))):
+        pytest.fail("\n".join(sentences), pytrace=False)
+
+
+def test_what_an_exercise_lacks_is_told_in_sentences():
+    rich = next(one for one in CODED if one.core and len(one.answers) == 1)
+    poor = replace(rich, misconceptions=rich.misconceptions[:5], cases=lambda seed: [])
+    value = next(one for one in CHECKABLE if one.kind == "value")
+    value = replace(value, misconceptions=value.misconceptions[:1])
+    assert list(lacking(rich, (abs, abs, abs))) == []
+    assert list(lacking(poor, (abs,))) == [
+        f"Exercise {rich.id} has 5 known mistakes, and a core exercise in code "
+        "needs 6: write 1 more with `mistake`.",
+        f"Exercise {rich.id} has 1 independent solutions and needs 3: write 2 more in "
+        "its lesson's variants/.",
+        f"Exercise {rich.id} has no case for {rich.names[0]}: give it at least one "
+        "Case with of=0.",
+    ]
+    assert list(lacking(value, ())) == [
+        f"Exercise {value.id} has 1 known mistakes, and an exercise of kind value "
+        "needs 2: write 1 more with `mistake`."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"kind": "essay"},
+            "kind='essay' should be one of function, class, value, probe, written, "
+            "open.",
+        ),
+        ({"difficulty": 6}, "difficulty=6 should be 1 to 5."),
+        ({"answers": ()}, "kind='function' needs at least one Answer."),
+        ({"kind": "open"}, "kind='open' has no check: give it no answers."),
+        (
+            {"misconceptions": (3.5,)},
+            "3.5 is not a Misconception: write it with mistake.",
+        ),
+        (
+            {"misconceptions": (mistake("half", "Halved.", "How much?"),)},
+            "the mistake 'half' needs at least one spelling.",
+        ),
+        (
+            {"misconceptions": (mistake("half", "Halved.", "How much?", abs, of=1),)},
+            "the mistake 'half' stands in for answer 1, and there are 1, counted from "
+            "0.",
+        ),
+    ],
+)
+def test_an_exercise_that_cannot_be_is_refused_in_a_sentence(change, sentence):
+    right = Exercise("99.1", "T", "function", 2, 5, answers=(Answer("double", abs),))
+    with pytest.raises(ValueError) as error:
+        replace(right, **change)
+    assert str(error.value) == f"Exercise 99.1: {sentence}"
 
 
 def test_every_variant_belongs_to_an_exercise():

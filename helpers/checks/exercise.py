@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, NoReturn
 
 KINDS = ("function", "class", "value", "probe", "written", "open")
 
@@ -113,16 +113,27 @@ class Exercise:
     def __post_init__(self) -> None:
         """Refuse an exercise that the rest of the course could not handle."""
         if self.kind not in KINDS:
-            raise ValueError(f"exercise {self.id}: kind={self.kind!r}, not in {KINDS}")
+            self._refuse(f"kind={self.kind!r} should be one of {', '.join(KINDS)}.")
         if not 1 <= self.difficulty <= 5:
-            raise ValueError(f"exercise {self.id}: difficulty={self.difficulty}")
-        if bool(self.answers) != (self.kind not in ("written", "open")):
-            raise ValueError(f"exercise {self.id}: a {self.kind} needs other answers")
-        if not all(isinstance(one, Misconception) for one in self.misconceptions):
-            raise ValueError(f"exercise {self.id}: a misconception made by @mistake?")
+            self._refuse(f"difficulty={self.difficulty} should be 1 to 5.")
+        checked = self.kind not in ("written", "open")
+        if checked and not self.answers:
+            self._refuse(f"kind={self.kind!r} needs at least one Answer.")
+        if self.answers and not checked:
+            self._refuse(f"kind={self.kind!r} has no check: give it no answers.")
         for one in self.misconceptions:
+            if not isinstance(one, Misconception):
+                self._refuse(f"{one!r} is not a Misconception: write it with mistake.")
             if not one.spellings:
-                raise ValueError(f"exercise {self.id}: {one.name!r} has no spelling")
+                self._refuse(f"the mistake {one.name!r} needs at least one spelling.")
+            if one.of not in range(len(self.answers)):
+                self._refuse(
+                    f"the mistake {one.name!r} stands in for answer {one.of}, and "
+                    f"there are {len(self.answers)}, counted from 0."
+                )
+
+    def _refuse(self, why: str) -> NoReturn:
+        raise ValueError(f"Exercise {self.id}: {why}")
 
     @property
     def lesson(self) -> int:
