@@ -116,10 +116,9 @@ def _sums(case: Case, outputs: Mapping[str, Any]) -> str | None:
     found = outputs["probabilities"]
     if not isinstance(found, Tensor) or found.dim() != 2:
         return None
-    worst = (found.double().sum(-1) - 1).abs()
-    if worst.max() < 1e-6:
-        return None
-    return f"row {int(worst.argmax())} sums to {found[worst.argmax()].sum():.4f}"
+    sums = found.double().sum(-1)
+    off = ((sums - 1).abs() > 1e-6).nonzero()  # the first: the largest may be a tie
+    return f"row {int(off[0])} sums to {sums[off[0]].item():.4f}" if len(off) else None
 
 
 def _without(name: str) -> Callable:
