@@ -60,6 +60,12 @@ def padded(*real: int, length: int) -> Tensor:
     return (torch.arange(length) < torch.tensor(real)[:, None])[:, None, None]
 
 
+def number(value: Any) -> Any:
+    """A number as it is, also where it came as a tensor that holds one."""
+    one = isinstance(value, Tensor) and value.numel() == 1
+    return value.double().item() if one else value
+
+
 def attend(part: nn.Module, *inputs: Any) -> Tensor:
     """What an attention part puts out, whether or not the weights come with it."""
     output = part(*inputs)

@@ -14,6 +14,7 @@ from helpers.checks.exercise import (
     mistake,
     value_cases,
 )
+from helpers.exercises.kit import normal
 from helpers.models.bert import MaskedLanguageHead
 
 PARTS = ("dense", "norm", "decoder")
@@ -38,8 +39,10 @@ def _cases(seed: int) -> list[Case]:
 
     def case(name: str, d_model: int, vocab_size: int, *lead: int, **more) -> Case:
         dtype = more.pop("dtype", torch.float64)
-        hidden = torch.randn(*lead, d_model, generator=draw, dtype=torch.float64)
-        args, init = ((2 * hidden).to(dtype),), (d_model, vocab_size)
+        args, init = (
+            (normal(draw, *lead, d_model, scale=2.0, dtype=dtype),),
+            (d_model, vocab_size),
+        )
         return Case(name, args, inputs=("hidden",), init=init, **more)
 
     return [

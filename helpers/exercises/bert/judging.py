@@ -1,7 +1,7 @@
 """9.6: ask a classifier about texts; 9.7: how good is it, on a whole split?"""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import torch
@@ -13,7 +13,6 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Misconception,
     Property,
     mistake,
 )
@@ -22,10 +21,11 @@ from helpers.exercises.bert.shared import (
     Watched,
     left_alone,
     library_ready,
-    number,
     tiny_batch,
     tiny_classifier,
+    without,
 )
+from helpers.exercises.kit import exchanging, number
 
 # --- 9.6 ------------------------------------------------------------------------------
 
@@ -46,12 +46,15 @@ def _asked(
     read: Callable = lambda logits: logits.softmax(-1),
     **more: Any,
 ) -> Tensor:
-    """Inference with one step exchanged."""
+    """Inference, step by step."""
     mode(model)
     options = {"padding": True, "truncation": True, "return_tensors": "pt"} | more
     batch = inputs(tokenizer(texts, **options))
     with torch.set_grad_enabled(gradients):
         return read(model(**batch).logits)
+
+
+asking = exchanging(_asked)
 
 
 @cache
@@ -117,12 +120,8 @@ def _sums(case: Case, outputs: Mapping[str, Any]) -> str | None:
     if not isinstance(found, Tensor) or found.dim() != 2:
         return None
     sums = found.double().sum(-1)
-    off = ((sums - 1).abs() > 1e-6).nonzero()  # the first: the largest may be a tie
+    off = (~((sums - 1).abs() < 1e-6)).nonzero()  # named is the first, not the worst
     return f"row {int(off[0])} sums to {sums[off[0]].item():.4f}" if len(off) else None
-
-
-def _without(name: str) -> Callable:
-    return lambda batch: {key: batch[key] for key in batch if key != name}
 
 
 def _detached(logits: Tensor) -> Tensor:
@@ -130,86 +129,77 @@ def _detached(logits: Tensor) -> Tensor:
     return logits.softmax(-1).detach()
 
 
-def _ask_wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
-    return mistake(
-        name,
-        done,
-        where,
-        *tuple(partial(_asked, **change) for change in changes),
-    )
-
-
 ASK_MISTAKES = (
-    _ask_wrong(
+    mistake(
         "logits returned",
         "The scores came back as they are; they are no probabilities yet.",
         "Which function makes five scores add up to 1?",
-        {"read": lambda logits: logits},
+        asking(read=lambda logits: logits),
     ),
-    _ask_wrong(
+    mistake(
         "softmax over the texts",
         "The softmax runs over the texts: each text competes with the others.",
         "Which axis of (texts, labels) should sum to 1?",
-        {"read": lambda logits: logits.softmax(0)},
+        asking(read=lambda logits: logits.softmax(0)),
     ),
-    _ask_wrong(
+    mistake(
         "sigmoid in place of softmax",
         "Each label was judged for itself, so a row does not sum to 1.",
         "A review has exactly one rating. Which function makes the five compete?",
-        {"read": lambda logits: logits.sigmoid()},
+        asking(read=lambda logits: logits.sigmoid()),
     ),
-    _ask_wrong(
+    mistake(
         "mask not passed on",
         "The model got the ids without the mask, and read padding.",
         "What else does the tokenizer return beside the ids?",
-        {"inputs": _without("attention_mask")},
+        asking(inputs=without("attention_mask")),
     ),
-    _ask_wrong(
+    mistake(
         "training mode",
         "The model was left in training mode: dropout strikes out features at random.",
         "Which method of a module switches dropout off?",
-        {"mode": lambda model: model},
+        asking(mode=lambda model: model),
     ),
-    _ask_wrong(
+    mistake(
         "gradients recorded",
         "All is right, but autograd wrote everything down: that costs memory.",
         "Under which context manager does inference run?",
-        {"gradients": True},
-        {"gradients": True, "read": _detached},
+        asking(gradients=True),
+        asking(gradients=True, read=_detached),
     ),
-    _ask_wrong(
+    mistake(
         "training mode and gradients",
         "The model was called as in training: with dropout and with gradients.",
         "Two things have to be switched off before a model is only asked.",
-        {"mode": lambda model: model, "gradients": True},
-        {"mode": lambda model: model, "gradients": True, "read": _detached},
+        asking(mode=lambda model: model, gradients=True),
+        asking(mode=lambda model: model, gradients=True, read=_detached),
     ),
-    _ask_wrong(
+    mistake(
         "special tokens left out",
         "The texts came without [CLS] and [SEP], which the model has always seen.",
         "Which options did you give the tokenizer, and do you need them?",
-        {"add_special_tokens": False},
+        asking(add_special_tokens=False),
     ),
-    _ask_wrong(
+    mistake(
         "not cut to the longest length",
         "A text longer than the model's 512 positions was not shortened.",
         "Which option of the tokenizer cuts a text to what the model can take?",
-        {"truncation": False},
+        asking(truncation=False),
     ),
-    _ask_wrong(
+    mistake(
         "cut too short",
         "The texts were cut shorter than the model needs them.",
         "How many positions does the task give the model?",
-        {"max_length": 128},
-        {"max_length": 64},
-        {"max_length": 100},
-        {"max_length": 256},
+        asking(max_length=128),
+        asking(max_length=64),
+        asking(max_length=100),
+        asking(max_length=256),
     ),
-    _ask_wrong(
+    mistake(
         "labels in place of probabilities",
         "The best label of each text came back alone.",
         "What does the docstring promise: one number per text, or five?",
-        {"read": lambda logits: logits.argmax(-1)},
+        asking(read=lambda logits: logits.argmax(-1)),
     ),
 )
 
@@ -244,7 +234,7 @@ def _evaluated(
         for batch in batches:
             labels = batch["labels"]
             given = inputs(batch)
-            logits = model(**_without("labels")(given)).logits
+            logits = model(**without("labels")(given)).logits
             losses.append(F.cross_entropy(logits, labels).item())
             guesses = guess(logits)
             if guesses.shape != labels.shape:
@@ -254,6 +244,9 @@ def _evaluated(
                 hits.append(int((guesses == labels).sum()))
             sizes.append(len(labels))
     return pool(losses, hits, sizes)
+
+
+evaluating = exchanging(_evaluated)
 
 
 def _judge(call: Callable, batches: list[dict], seed: int) -> Look:
@@ -307,15 +300,6 @@ def _mean(values: list) -> float:
     return sum(values) / len(values)
 
 
-def _judge_wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
-    return mistake(
-        name,
-        done,
-        where,
-        *tuple(partial(_evaluated, **change) for change in changes),
-    )
-
-
 def _popped(batch: dict) -> dict:
     batch.pop("labels")
     return batch
@@ -337,129 +321,133 @@ def _by(losses: list, hits: list, weights: list, counts: list) -> tuple:
 
 
 JUDGE_MISTAKES = (
-    _judge_wrong(
+    mistake(
         "mean of batch means",
         "Each batch counts the same, though the last one is smaller.",
         "How much should a batch of one review weigh beside a batch of four?",
-        {"pool": _batch_means},
+        evaluating(pool=_batch_means),
     ),
-    _judge_wrong(
+    mistake(
         "loss as a mean of batch means",
         "The accuracy counts every review once; the loss counts every batch once.",
         "What does the loss of a batch mean, and how many reviews stand behind it?",
-        {"pool": lambda losses, hits, sizes: (_mean(losses), sum(hits) / sum(sizes))},
+        evaluating(
+            pool=lambda losses, hits, sizes: (_mean(losses), sum(hits) / sum(sizes))
+        ),
     ),
-    _judge_wrong(
+    mistake(
         "accuracy as a mean of batch means",
         "The loss counts every review once; the accuracy counts every batch once.",
         "Two sums of counts, then one division: which counts?",
-        {
-            "pool": lambda losses, hits, sizes: (
+        evaluating(
+            pool=lambda losses, hits, sizes: (
                 _pooled(losses, hits, sizes)[0],
                 _batch_means(losses, hits, sizes)[1],
             )
-        },
+        ),
     ),
-    _judge_wrong(
+    mistake(
         "training mode",
         "The model was left in training mode: dropout makes it worse than it is, and "
         "different each time.",
         "Which method of a module switches dropout off?",
-        {"mode": lambda model: model},
+        evaluating(mode=lambda model: model),
     ),
-    _judge_wrong(
+    mistake(
         "gradients recorded",
         "Autograd wrote everything down, though nothing is learned here.",
         "Under which context manager does evaluation run?",
-        {"gradients": True},
+        evaluating(gradients=True),
     ),
-    _judge_wrong(
+    mistake(
         "training mode and gradients",
         "The model was called as in training: with dropout and with gradients.",
         "Two things have to be switched off before a model is only asked.",
-        {"mode": lambda model: model, "gradients": True},
+        evaluating(mode=lambda model: model, gradients=True),
     ),
-    _judge_wrong(
+    mistake(
         "argmax over the batch",
         "The best review was looked for under each label, not the best label of each "
         "review.",
         "Which axis of (reviews, labels) holds the labels?",
-        {"guess": lambda logits: logits.argmax(0)},
+        evaluating(guess=lambda logits: logits.argmax(0)),
     ),
-    _judge_wrong(
+    mistake(
         "only one batch",
         "Loss and accuracy are those of one batch, the first or the last.",
         "What do you keep from one batch to the next, and where does `return` stand?",
-        {"pool": lambda losses, hits, sizes: (losses[-1], hits[-1] / sizes[-1])},
-        {"pool": lambda losses, hits, sizes: (losses[0], hits[0] / sizes[0])},
+        evaluating(pool=lambda losses, hits, sizes: (losses[-1], hits[-1] / sizes[-1])),
+        evaluating(pool=lambda losses, hits, sizes: (losses[0], hits[0] / sizes[0])),
     ),
-    _judge_wrong(
+    mistake(
         "entries of the dict counted",
         "`len` of a batch was taken: a dict of three entries, however many reviews.",
         "Print the number that you take for the size of a batch. Is it ever another?",
-        {"pool": lambda losses, hits, sizes: _by(losses, hits, KEYS, KEYS)},
-        {"pool": lambda losses, hits, sizes: _by(losses, hits, sizes, KEYS)},
-        {"pool": lambda losses, hits, sizes: _by(losses, hits, KEYS, sizes)},
+        evaluating(pool=lambda losses, hits, sizes: _by(losses, hits, KEYS, KEYS)),
+        evaluating(pool=lambda losses, hits, sizes: _by(losses, hits, sizes, KEYS)),
+        evaluating(pool=lambda losses, hits, sizes: _by(losses, hits, KEYS, sizes)),
     ),
-    _judge_wrong(
+    mistake(
         "divided by the number of batches",
         "The right guesses of all batches were divided by the number of batches.",
         "How many reviews stand behind the right guesses that you counted?",
-        {
-            "pool": lambda losses, hits, sizes: (
+        evaluating(
+            pool=lambda losses, hits, sizes: (
                 _pooled(losses, hits, sizes)[0],
                 _mean(hits),
             )
-        },
-        {"pool": lambda losses, hits, sizes: (_mean(losses), _mean(hits))},
+        ),
+        evaluating(pool=lambda losses, hits, sizes: (_mean(losses), _mean(hits))),
     ),
-    _judge_wrong(
+    mistake(
         "sum of the batch losses",
         "The losses of the batches were added up.",
         "Would the loss of twice as many reviews be twice as high?",
-        {"pool": lambda losses, hits, sizes: (sum(losses), sum(hits) / sum(sizes))},
+        evaluating(
+            pool=lambda losses, hits, sizes: (sum(losses), sum(hits) / sum(sizes))
+        ),
     ),
-    _judge_wrong(
+    mistake(
         "hits not divided",
         "The right guesses were counted, but not divided by the number of reviews.",
         "An accuracy lies between 0 and 1.",
-        {
-            "pool": lambda losses, hits, sizes: (
+        evaluating(
+            pool=lambda losses, hits, sizes: (
                 _pooled(losses, hits, sizes)[0],
                 sum(hits),
             )
-        },
+        ),
     ),
-    _judge_wrong(
+    mistake(
         "mask not passed on",
         "The model got the ids without the mask, and read padding.",
         "What does a batch hold beside ids and labels?",
-        {"inputs": _without("attention_mask")},
+        evaluating(inputs=without("attention_mask")),
     ),
-    _judge_wrong(
+    mistake(
         "batches changed",
         "The numbers are right, but the batches were changed on the way; they belong "
         "to the caller, who needs them again.",
         "Look for `pop`, `del` and assignments that touch a batch: work on a copy.",
-        {"inputs": _popped},
+        evaluating(inputs=_popped),
     ),
-    _judge_wrong(
+    mistake(
         "batch losses divided by all reviews",
         "The losses of the batches, each a mean, were added up and divided by the "
         "number of reviews.",
         "The loss of a batch is a mean. Of how many reviews?",
-        {
-            "pool": lambda losses, hits, sizes: (
+        evaluating(
+            pool=lambda losses, hits, sizes: (
                 sum(losses) / sum(sizes),
                 sum(hits) / sum(sizes),
             )
-        },
+        ),
     ),
-    _judge_wrong(
+    mistake(
         "accuracy first",
         "Both numbers are right, in the other order.",
         "Which of the two does the docstring promise first?",
-        {"pool": lambda losses, hits, sizes: _pooled(losses, hits, sizes)[::-1]},
+        evaluating(pool=lambda losses, hits, sizes: _pooled(losses, hits, sizes)[::-1]),
     ),
 )
 

@@ -3,15 +3,16 @@
 import atexit
 import shutil
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from tempfile import mkdtemp
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.bert.shared import LABELS, library_ready, tiny_config
+from helpers.exercises.kit import exchanging
 
 
 def load_five(folder: str) -> Any:
@@ -30,6 +31,7 @@ def _loaded(
 
 
 _remembered = cache(_loaded)  # the wrong answers always load the same small BERT
+loading = exchanging(_remembered)
 
 
 @cache
@@ -119,19 +121,19 @@ LOAD_MISTAKES = (
         "two labels",
         "The head has two labels, which is what it gets unless it is told.",
         "Which argument of `from_pretrained` says how many labels there are?",
-        partial(_remembered, labels=2),
+        loading(labels=2),
     ),
     mistake(
         "one label per token",
         "This head gives labels to every token, not one label to the text.",
         "Which of the Auto classes puts a whole sequence into a class?",
-        partial(_remembered, kind="ForTokenClassification"),
+        loading(kind="ForTokenClassification"),
     ),
     mistake(
         "no head",
         "This is the encoder alone: it returns vectors and no scores.",
         "Which of the Auto classes adds a head?",
-        partial(_remembered, kind=""),
+        loading(kind=""),
     ),
     mistake(
         "a head that is never called",
@@ -143,7 +145,7 @@ LOAD_MISTAKES = (
         "a head for words",
         "This head guesses masked words, one score for each word of the vocabulary.",
         "Which of the Auto classes puts a whole sequence into a class?",
-        partial(_remembered, kind="ForMaskedLM"),
+        loading(kind="ForMaskedLM"),
     ),
     mistake(
         "built, not loaded",
@@ -156,7 +158,7 @@ LOAD_MISTAKES = (
         "a number in place of a label",
         "With a single output the model predicts a number, not one of five labels.",
         "How many different ratings are there?",
-        partial(_remembered, labels=1),
+        loading(labels=1),
     ),
 )
 
@@ -166,12 +168,29 @@ LOAD_MISTAKES = (
 
 def first_and_mean(hidden: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
     """The course's own answer to 9.5b."""
-    return hidden[:, 0], _mean(hidden, attention_mask)
+    return _pooled(hidden, attention_mask)
+
+
+def _cls(hidden: Tensor, attention_mask: Tensor) -> Tensor:
+    return hidden[:, 0]
 
 
 def _mean(hidden: Tensor, attention_mask: Tensor) -> Tensor:
     real = attention_mask[..., None].to(hidden)  # (B, T, 1)
     return (hidden * real).sum(1) / real.sum(1)
+
+
+def _pooled(
+    hidden: Tensor,
+    attention_mask: Tensor,
+    *,
+    first: Callable = _cls,
+    mean: Callable = _mean,
+) -> tuple[Tensor, Tensor]:
+    return first(hidden, attention_mask), mean(hidden, attention_mask)
+
+
+swap = exchanging(_pooled)
 
 
 def _last(hidden: Tensor, attention_mask: Tensor) -> Tensor:
@@ -196,73 +215,60 @@ def _pool_cases(seed: int) -> list[Case]:
     ]
 
 
-def _pool(name: str, done: str, where: str, *changes: tuple) -> Misconception:
-    """Each change: how the first token and how the mean is taken."""
-
-    def pooled(first: Callable, mean: Callable) -> Callable:
-        return lambda hidden, mask: (first(hidden, mask), mean(hidden, mask))
-
-    return mistake(name, done, where, *tuple(pooled(*one) for one in changes))
-
-
-def _cls(hidden: Tensor, attention_mask: Tensor) -> Tensor:
-    return hidden[:, 0]
-
-
 POOL_MISTAKES = (
-    _pool(
+    mistake(
         "padding averaged in",
         "The mean runs over padding, too.",
         "Which places does `attention_mask` call real?",
-        (_cls, lambda hidden, mask: hidden.mean(1)),
+        swap(mean=lambda hidden, mask: hidden.mean(1)),
     ),
-    _pool(
+    mistake(
         "divided by the padded length",
         "Only real tokens were added up, but the sum was divided by the padded length.",
         "How many vectors were added up for the shortest review?",
-        (_cls, lambda hidden, mask: (hidden * mask[..., None]).mean(1)),
+        swap(mean=lambda hidden, mask: (hidden * mask[..., None]).mean(1)),
     ),
-    _pool(
+    mistake(
         "divided by the tokens of the batch",
         "Each sum was divided by the number of real tokens in all reviews together.",
         "How many vectors were added up for one review?",
-        (_cls, lambda hidden, mask: (hidden * mask[..., None]).sum(1) / mask.sum()),
+        swap(mean=lambda hidden, mask: (hidden * mask[..., None]).sum(1) / mask.sum()),
     ),
-    _pool(
+    mistake(
         "sum in place of mean",
         "The real tokens were added up and not divided.",
         "What turns a sum into a mean?",
-        (_cls, lambda hidden, mask: (hidden * mask[..., None]).sum(1)),
+        swap(mean=lambda hidden, mask: (hidden * mask[..., None]).sum(1)),
     ),
-    _pool(
+    mistake(
         "the last place for [CLS]",
         "The last place was taken, which is padding in most reviews.",
         "Where does the tokenizer put [CLS]?",
-        (lambda hidden, mask: hidden[:, -1], _mean),
+        swap(first=lambda hidden, mask: hidden[:, -1]),
     ),
-    _pool(
+    mistake(
         "the last token for [CLS]",
         "The last real token was taken: that is [SEP].",
         "Where does the tokenizer put [CLS]?",
-        (_last, _mean),
+        swap(first=_last),
     ),
-    _pool(
+    mistake(
         "the first review",
         "The first row of the batch came back: one review, and all of its tokens.",
         "Which axis holds the tokens?",
-        (lambda hidden, mask: hidden[0], _mean),
+        swap(first=lambda hidden, mask: hidden[0]),
     ),
-    _pool(
+    mistake(
         "mean without [CLS]",
         "The mean leaves the first token out; it is a real one as well.",
         "Which places does `attention_mask` call real?",
-        (_cls, lambda hidden, mask: _mean(hidden[:, 1:], mask[:, 1:])),
+        swap(mean=lambda hidden, mask: _mean(hidden[:, 1:], mask[:, 1:])),
     ),
-    _pool(
+    mistake(
         "mean first",
         "Both are right, in the other order.",
         "Which of the two does the docstring promise first?",
-        (_mean, _cls),
+        swap(first=_mean, mean=_cls),
     ),
 )
 

@@ -5,14 +5,14 @@ asked for. All of them together miss by chance once in some 250,000 checks.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises import kit
+from helpers.exercises.kit import exchanging
 
 NOT_ASKED = -100
 ROUND = (0, 0.02, 0.05, 0.08, 0.1, 0.12, 0.15, 0.18, 0.2, 0.4, 0.5, 0.7, 0.8)
@@ -200,6 +200,8 @@ def _cases(seed: int) -> list[Case]:
 
 # --- what goes wrong ------------------------------------------------------------------
 
+swap = exchanging(_masked)
+
 
 def _one_draw(ids: Tensor, special: Tensor) -> Tensor:
     return (torch.rand(ids.shape[-1]) < 0.15).expand(ids.shape) & ~special
@@ -245,140 +247,130 @@ def _over_all(
     return inputs, ids.masked_fill(~selected, NOT_ASKED)
 
 
-def _wrong(name: str, done: str, where: str, *changes: Any) -> Misconception:
-    spellings = tuple(
-        partial(_masked, **change) if isinstance(change, dict) else change
-        for change in changes
-    )
-    return mistake(name, done, where, *spellings)
-
-
 MISTAKES = (
-    _wrong(
+    mistake(
         "labels everywhere",
         "Every token has its own id for a label, so the model is also asked to copy.",
         "At which places should the loss look away, and which label says so?",
-        {"label": lambda ids, inputs, selected: ids.clone()},
+        swap(label=lambda ids, inputs, selected: ids.clone()),
     ),
-    _wrong(
+    mistake(
         "0 in place of -100",
         "Where nothing is asked the label is an id, and the loss takes it for a word.",
         "Which label does the loss skip?",
-        {"label": lambda ids, inputs, selected: ids.masked_fill(~selected, 0)},
+        swap(label=lambda ids, inputs, selected: ids.masked_fill(~selected, 0)),
     ),
-    _wrong(
+    mistake(
         "labels of the unselected",
         "The labels are kept where nothing was selected, and dropped where it was.",
         "Which tokens is the model to find out?",
-        {"label": lambda ids, inputs, selected: ids.masked_fill(selected, -100)},
+        swap(label=lambda ids, inputs, selected: ids.masked_fill(selected, -100)),
     ),
-    _wrong(
+    mistake(
         "labels taken after masking",
         "The labels were read off the masked input: the model should answer [MASK].",
         "Which tensor still knows the original words?",
-        {
-            "label": lambda ids, inputs, selected: inputs.masked_fill(
-                ~selected, NOT_ASKED
-            )
-        },
+        swap(
+            label=lambda ids, inputs, selected: inputs.masked_fill(~selected, NOT_ASKED)
+        ),
     ),
-    _wrong(
+    mistake(
         "special tokens masked",
         "[CLS], [SEP] and padding were selected, too.",
         "What does `special` say, and where do you use it?",
-        {"choose": lambda ids, special: torch.rand(ids.shape) < 0.15},
+        swap(choose=lambda ids, special: torch.rand(ids.shape) < 0.15),
     ),
-    _wrong(
+    mistake(
         "only special tokens",
         "The choice fell on special tokens only: `special` is True for what must stay.",
         "Which way round does `special` count?",
-        {"choose": lambda ids, special: (torch.rand(ids.shape) < 0.15) & special},
+        swap(choose=lambda ids, special: (torch.rand(ids.shape) < 0.15) & special),
     ),
-    _wrong(
+    mistake(
         "always [MASK]",
         "Each selected token became [MASK]: none is random, none unchanged.",
         "What should happen to the last two tenths?",
-        {"masks": 1.0},
+        swap(masks=1.0),
     ),
-    _wrong(
+    mistake(
         "never random",
         "Selected tokens become [MASK] or stay; none is replaced by a random word.",
         "80, 10, 10: which of the three is missing?",
-        {"draws": 0.8},
+        swap(draws=0.8),
     ),
-    _wrong(
+    mistake(
         "never unchanged",
         "Each selected token was changed: a fifth of them by random words.",
         "80, 10, 10: which of the three is missing?",
-        {"draws": 1.0},
+        swap(draws=1.0),
     ),
-    _wrong(
+    mistake(
         "a tenth of what is left",
         "The tenth for random words was taken from what [MASK] had left over, not from "
         "the selected tokens.",
         "One tenth of which tokens? What share is that of those still unmasked?",
         _of_all_tokens,
     ),
-    _wrong(
+    mistake(
         "[MASK] overwritten",
         "Some tokens that had become [MASK] were then replaced by random words.",
         "From which of the selected tokens does your second draw choose?",
-        partial(_twice, share=0.1),
-        partial(_twice, share=0.5),
+        exchanging(_twice)(share=0.1),
+        exchanging(_twice)(share=0.5),
     ),
-    _wrong(
+    mistake(
         "labels first",
         "Inputs and labels came back in the other order.",
         "Which of the two does the docstring promise first?",
         _swapped,
     ),
-    _wrong(
+    mistake(
         "random words everywhere",
         "Random words also replaced tokens that were not selected.",
         "Which places may differ from `ids` at all?",
         _over_all,
     ),
-    _wrong(
+    mistake(
         "[MASK] and random exchanged",
         "One tenth became [MASK] and most became random words.",
         "Which of the three gets the 80 %?",
-        {"fate": lambda ids, selected: 0.8 + _flipped(torch.rand(ids.shape))},
+        swap(fate=lambda ids, selected: 0.8 + _flipped(torch.rand(ids.shape))),
     ),
-    _wrong(
+    mistake(
         "every token selected",
         "All tokens were selected, not 15 % of them.",
         "Where do the 15 % come in?",
-        {"choose": lambda ids, special: ~special},
+        swap(choose=lambda ids, special: ~special),
     ),
-    _wrong(
+    mistake(
         "85 % selected",
         "85 % of the tokens were selected, and 15 % left alone.",
         "Which side of 0.15 is the selected one?",
-        {"choose": lambda ids, special: (torch.rand(ids.shape) > 0.15) & ~special},
+        swap(choose=lambda ids, special: (torch.rand(ids.shape) > 0.15) & ~special),
     ),
-    _wrong(
+    mistake(
         "the same places in each row",
         "One draw was used for the whole batch: all sentences hide the same places.",
         "How many random numbers does a batch of B sentences of T tokens need?",
-        {"choose": _one_draw},
-        {"choose": lambda ids, special: _first_row(ids) & ~special},
+        swap(choose=_one_draw),
+        swap(choose=lambda ids, special: _first_row(ids) & ~special),
     ),
-    _wrong(
+    mistake(
         "one random word for all",
         "All random replacements are the same word.",
         "How many random ids did you draw?",
-        {
-            "words": lambda ids, size: (
+        swap(
+            words=lambda ids, size: (
                 torch.randint(0, size, (1,)).expand(ids.shape).clone()
             )
-        },
+        ),
     ),
-    _wrong(
+    mistake(
         "words of the batch",
         "Random words were taken from the batch itself, not from the vocabulary.",
         "Between which two numbers does the docstring draw them?",
-        {"words": lambda ids, size: ids.flatten()[_places(ids)].view_as(ids)},
-        {"words": lambda ids, size: ids[torch.randperm(len(ids))]},
+        swap(words=lambda ids, size: ids.flatten()[_places(ids)].view_as(ids)),
+        swap(words=lambda ids, size: ids[torch.randperm(len(ids))]),
     ),
 )
 

@@ -8,13 +8,13 @@ said in words that do not hang on the luck of a draw.
 
 import random
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import torch
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises import kit
+from helpers.exercises.kit import exchanging
 
 Documents = Sequence[Sequence[str]]
 Pairs = list[tuple[str, str, bool]]
@@ -227,6 +227,8 @@ def _cases(seed: int) -> list[Case]:
 
 # --- what goes wrong ------------------------------------------------------------------
 
+swap = exchanging(_pairs)
+
 
 def _same_document(documents: Documents, number: int, place: int) -> str:
     """Any sentence of the document but the next one; itself where there are two."""
@@ -264,7 +266,7 @@ def _turning(documents: Documents, number: int, place: int) -> str:
 
 
 def _one_each(documents: Documents, *, sentence: bool = False) -> Pairs:
-    """The other document, or the stranger itself, is drawn once for a document."""
+    """Draw the other document, or the sentence itself, once for a document."""
     found = []
     for number, sentences in enumerate(documents):
         other = random.choice([n for n in range(len(documents)) if n != number])
@@ -275,6 +277,10 @@ def _one_each(documents: Documents, *, sentence: bool = False) -> Pairs:
             is_next = random.random() < 0.5
             found.append((first, second if is_next else random.choice(theirs), is_next))
     return found
+
+
+def _one_sentence_each(documents: Documents) -> Pairs:
+    return _one_each(documents, sentence=True)
 
 
 def _one_choice_each(documents: Documents) -> Pairs:
@@ -319,123 +325,115 @@ def _both_kinds(documents: Documents) -> Pairs:
     return found
 
 
-def _wrong(name: str, done: str, where: str, *changes: Any) -> Misconception:
-    spellings = tuple(
-        partial(_pairs, **change) if isinstance(change, dict) else change
-        for change in changes
-    )
-    return mistake(name, done, where, *spellings)
-
-
 MISTAKES = (
-    _wrong(
+    mistake(
         "strangers of the same document",
         "A pair that is no pair got a sentence of the same document: that is nearly as "
         "fitting as the real one.",
         "Where should the second sentence come from, if it is not the next one?",
-        {"stranger": _same_document},
-        {"stranger": _own_document},
+        swap(stranger=_same_document),
+        swap(stranger=_own_document),
     ),
-    _wrong(
+    mistake(
         "strangers from anywhere",
         "The random sentence was drawn from all documents; sometimes it is from the "
         "same one, or even the real next sentence.",
         "Which document must the random sentence not come from?",
-        {"stranger": _anywhere},
-        {"stranger": _any_document},
+        swap(stranger=_anywhere),
+        swap(stranger=_any_document),
     ),
-    _wrong(
+    mistake(
         "labels swapped",
         "Real pairs are called False and random ones True.",
         "What does the name `is_next` promise?",
-        {"label": lambda is_next: not is_next},
+        swap(label=lambda is_next: not is_next),
     ),
-    _wrong(
+    mistake(
         "always the next sentence",
         "All pairs are real: the model would learn to say yes.",
         "What share of the pairs should be real?",
-        {"real": 1.0},
+        swap(real=1.0),
     ),
-    _wrong(
+    mistake(
         "never the next sentence",
         "No pair is real: the model would learn to say no.",
         "What share of the pairs should be real?",
-        {"real": 0.0},
+        swap(real=0.0),
     ),
-    _wrong(
+    mistake(
         "not half and half",
         "Real and random pairs are not equally frequent.",
         "How likely is each of the two?",
-        {"real": 0.15},
-        {"real": 0.8},
-        {"real": 0.25},
+        swap(real=0.15),
+        swap(real=0.8),
+        swap(real=0.25),
     ),
-    _wrong(
+    mistake(
         "across the end of a document",
         "The last sentence of a document was followed by the next document's first.",
         "Which sentences have no next one?",
         _across,
     ),
-    _wrong(
+    mistake(
         "each sentence once",
         "Only every second sentence begins a pair.",
         "A sentence may be the second of one pair and the first of the next.",
-        {"step": 2},
+        swap(step=2),
     ),
-    _wrong(
+    mistake(
         "both kinds for each sentence",
         "Each first sentence stands in two pairs, a real and a random one.",
         "How many pairs does a document of n sentences give?",
         _both_kinds,
     ),
-    _wrong(
+    mistake(
         "always the same stranger",
         "One and the same sentence stands in for all random ones.",
         "When is the random sentence drawn: once, or for each pair?",
-        {"stranger": _always_the_same},
+        swap(stranger=_always_the_same),
     ),
-    _wrong(
+    mistake(
         "only first sentences as strangers",
         "The random sentence is always the first of its document.",
         "Two things are drawn: a document, and then?",
-        {"stranger": _first_elsewhere},
+        swap(stranger=_first_elsewhere),
     ),
-    _wrong(
+    mistake(
         "the same choice in each call",
         "Which pairs are real is the same in each call: nothing is drawn there.",
         "Where does the task's probability of 1/2 come in?",
-        {"choose": lambda number, place: place % 2 == 0},
-        {"choose": lambda number, place: place % 2 == 0, "stranger": _fixed},
-        {"choose": lambda number, place: place % 2 == 0, "stranger": _next_document},
-        {"choose": lambda number, place: place % 4 < 2},
-        {"choose": lambda number, place: number % 2 == 0},
+        swap(choose=lambda number, place: place % 2 == 0),
+        swap(choose=lambda number, place: place % 2 == 0, stranger=_fixed),
+        swap(choose=lambda number, place: place % 2 == 0, stranger=_next_document),
+        swap(choose=lambda number, place: place % 4 < 2),
+        swap(choose=lambda number, place: number % 2 == 0),
         _seeded,
     ),
-    _wrong(
+    mistake(
         "one choice for a document",
         "All pairs of a document are real, or all of them are random.",
         "When is the coin tossed: once for a document, or for each pair?",
         _one_choice_each,
     ),
-    _wrong(
+    mistake(
         "strangers from one document",
         "All strangers of a document come from one and the same other document.",
         "When is the other document drawn: once, or for each pair?",
-        {"stranger": _next_document},
+        swap(stranger=_next_document),
         _one_each,
     ),
-    _wrong(
+    mistake(
         "one stranger for a document",
         "All random pairs of a document have the same second sentence.",
         "When is the random sentence drawn: once for a document, or for each pair?",
-        partial(_one_each, sentence=True),
+        _one_sentence_each,
     ),
-    _wrong(
+    mistake(
         "strangers not drawn",
         "The strangers follow a rule: each call takes the same ones.",
         "Which two things about a stranger are random?",
-        {"stranger": _fixed},
-        {"stranger": _turning},
+        swap(stranger=_fixed),
+        swap(stranger=_turning),
     ),
 )
 

@@ -1,5 +1,6 @@
 """What the exercises on fine-tuning share: a very small BERT and batches for it."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -120,8 +121,6 @@ def left_alone(batches: list[dict], handed: list[dict]) -> str:
     return "as they were"
 
 
-def number(value: Any) -> Any:
-    """A number is as good in a tensor as it is bare."""
-    if isinstance(value, Tensor) and value.numel() == 1:
-        return value.detach().double().item()
-    return value
+def without(name: str) -> Callable[[dict], dict]:
+    """What hands on a batch without one of its entries."""
+    return lambda batch: {key: batch[key] for key in batch if key != name}

@@ -1,7 +1,6 @@
 """9.8: the optimizer and one pass of fine-tuning; 9.9 and 9.10 are talked about."""
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 import torch
@@ -9,15 +8,16 @@ from torch import nn
 from torch.optim import SGD, Adam, AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.bert.shared import (
     Watched,
     left_alone,
     library_ready,
-    number,
     tiny_batch,
     tiny_classifier,
+    without,
 )
+from helpers.exercises.kit import exchanging, normal, number
 
 RATE = 5e-5
 
@@ -73,8 +73,7 @@ def _small(seed: int) -> nn.Module:
     model = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3)).double()
     with torch.no_grad():
         for weight in model.parameters():
-            size = weight.shape
-            weight.copy_(2 * torch.randn(size, generator=draw, dtype=torch.float64))
+            weight.copy_(normal(draw, *weight.shape, scale=2.0))
     return model
 
 
@@ -139,8 +138,10 @@ def _cases(seed: int) -> list[Case]:
 
 # --- what goes wrong ------------------------------------------------------------------
 
+swap = exchanging(_epoch)
 
-def _with(kind: type, **more: Any) -> Callable:
+
+def _optimizer(kind: type, **more: Any) -> Callable:
     return lambda model: kind(model.parameters(), **more)
 
 
@@ -162,8 +163,8 @@ OPTIMIZER_MISTAKES = (
         "no weight decay",
         "The weights don't decay: this is plain Adam, or an AdamW whose decay is 0.",
         "What does the W in AdamW stand for, and how large is it as it comes?",
-        _with(Adam, lr=RATE),
-        _with(AdamW, lr=RATE, weight_decay=0.0),
+        _optimizer(Adam, lr=RATE),
+        _optimizer(AdamW, lr=RATE, weight_decay=0.0),
     ),
     mistake(
         "biases without decay",
@@ -177,23 +178,23 @@ OPTIMIZER_MISTAKES = (
         "This is Adam with a decay that goes into the gradient; AdamW keeps the two "
         "apart.",
         "Which class of torch.optim does the task name?",
-        _with(Adam, lr=RATE, weight_decay=0.01),
+        _optimizer(Adam, lr=RATE, weight_decay=0.01),
     ),
     mistake(
         "the default learning rate",
         "The learning rate is torch's default, 20 times higher than asked for.",
         "Which learning rate does the task name?",
-        _with(AdamW),
-        _with(AdamW, lr=1e-3),
+        _optimizer(AdamW),
+        _optimizer(AdamW, lr=1e-3),
     ),
     mistake(
         "another learning rate",
         "The learning rate is not the one asked for.",
         "Count the zeros of 5e-5.",
-        _with(AdamW, lr=5e-4),
-        _with(AdamW, lr=5e-3),
-        _with(AdamW, lr=5e-6),
-        _with(AdamW, lr=2e-5),
+        _optimizer(AdamW, lr=5e-4),
+        _optimizer(AdamW, lr=5e-3),
+        _optimizer(AdamW, lr=5e-6),
+        _optimizer(AdamW, lr=2e-5),
     ),
     mistake(
         "only the head",
@@ -205,7 +206,7 @@ OPTIMIZER_MISTAKES = (
         "plain gradient descent",
         "SGD takes steps as long as the gradient; AdamW scales each weight's own step.",
         "Which class of torch.optim does the task name?",
-        _with(SGD, lr=RATE),
+        _optimizer(SGD, lr=RATE),
     ),
 )
 
@@ -264,102 +265,102 @@ def _no_step(loss: Any, optimizer: Any, scheduler: Any) -> None:
     scheduler.step()
 
 
-def _without_mask(batch: dict) -> dict:
-    return {name: batch[name] for name in batch if name != "attention_mask"}
-
-
 def _popped(batch: dict) -> dict:
     return {"labels": batch.pop("labels"), **batch}
 
 
-def _wrong(name: str, done: str, where: str, *changes: Any) -> Misconception:
-    spellings = tuple(
-        partial(_epoch, **change) if isinstance(change, dict) else change
-        for change in changes
-    )
-    return mistake(name, done, where, *spellings, of=1)
-
-
 EPOCH_MISTAKES = (
-    _wrong(
+    mistake(
         "evaluation mode",
         "The model was trained in the mode in which it was found, without dropout.",
         "In which mode does `evaluate` leave a model? Which one does training need?",
-        {"mode": lambda model: model},
-        {"mode": nn.Module.eval},
+        swap(mode=lambda model: model),
+        swap(mode=nn.Module.eval),
+        of=1,
     ),
-    _wrong(
+    mistake(
         "gradients never cleared",
         "Each step also takes the gradients of steps before it.",
         "What does `backward` do with a gradient that is already there?",
-        {"update": _never_cleared},
+        swap(update=_never_cleared),
         _cleared_once,
+        of=1,
     ),
-    _wrong(
+    mistake(
         "gradients clipped",
         "The gradients were clipped before the step. That can be wise, but the task "
         "does not ask for it.",
         "Which calls does the hint count for a batch?",
-        {"update": _clipped},
+        swap(update=_clipped),
+        of=1,
     ),
-    _wrong(
+    mistake(
         "weights never moved",
         "The losses came back, but the weights stayed where they were.",
         "Clear, backward, step: in which order, and is one of them missing?",
-        {"update": _cleared_too_late},
-        {"update": _no_backward},
-        {"update": _no_step},
+        swap(update=_cleared_too_late),
+        swap(update=_no_backward),
+        swap(update=_no_step),
+        of=1,
     ),
-    _wrong(
+    mistake(
         "schedule not followed",
         "The learning rate stayed where it was.",
         "Who tells the scheduler that a step is over?",
-        {"update": _no_schedule},
+        swap(update=_no_schedule),
+        of=1,
     ),
-    _wrong(
+    mistake(
         "schedule ahead of the optimizer",
         "The learning rate was changed before the step that it was meant for.",
         "Which of the two steps comes first?",
-        {"update": _schedule_first},
+        swap(update=_schedule_first),
+        of=1,
     ),
-    _wrong(
+    mistake(
         "schedule once per pass",
         "The learning rate changed once in a pass, not once in a step.",
         "How many steps does a schedule of this lesson count: batches, or passes?",
-        {"update": _no_schedule, "after": lambda scheduler: scheduler.step()},
+        swap(update=_no_schedule, after=lambda scheduler: scheduler.step()),
+        of=1,
     ),
-    _wrong(
+    mistake(
         "mask not passed on",
         "The model got the ids without the mask, and read padding.",
         "What does a batch hold beside ids and labels?",
-        {"inputs": _without_mask},
+        swap(inputs=without("attention_mask")),
+        of=1,
     ),
-    _wrong(
+    mistake(
         "batches changed",
         "All is right, but the batches were changed on the way; they belong to the "
         "caller, who needs them again.",
         "Look for `pop`, `del` and assignments that touch a batch: work on a copy.",
-        {"inputs": _popped},
+        swap(inputs=_popped),
+        of=1,
     ),
-    _wrong(
+    mistake(
         "graphs kept",
         "The losses came back as tensors with their graphs: all that led to them stays "
         "in memory.",
         "The docstring promises plain numbers. Which method makes one of a tensor?",
-        {"keep": lambda loss: loss},
+        swap(keep=lambda loss: loss),
+        of=1,
     ),
-    _wrong(
+    mistake(
         "only the last loss",
         "The loss of the last batch came back alone.",
         "The docstring promises a list. Of what?",
-        {"result": lambda losses: losses[-1]},
-        {"result": lambda losses: losses[-1:]},
+        swap(result=lambda losses: losses[-1]),
+        swap(result=lambda losses: losses[-1:]),
+        of=1,
     ),
-    _wrong(
+    mistake(
         "mean of the losses",
         "One mean came back, not the loss of each batch.",
         "The docstring promises a list. Of what?",
-        {"result": lambda losses: sum(losses) / len(losses)},
+        swap(result=lambda losses: sum(losses) / len(losses)),
+        of=1,
     ),
 )
 

@@ -1,7 +1,6 @@
 """9.1: WordPiece, the longest match first; and why to tokenize at all."""
 
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 from typing import Any
 
 import torch
@@ -10,10 +9,10 @@ from helpers.checks.exercise import (
     Answer,
     Case,
     Exercise,
-    Misconception,
     Property,
     mistake,
 )
+from helpers.exercises.kit import exchanging
 
 UNKNOWN = "[UNK]"
 
@@ -137,6 +136,9 @@ def _cut(
     return pieces
 
 
+swap = exchanging(_cut)
+
+
 def _skip_letter(word: str, vocab: Collection[str]) -> list[str]:
     """An unknown letter becomes [UNK], and the cutting goes on after it."""
     pieces: list[str] = []
@@ -203,79 +205,73 @@ def _small(word: str, vocab: Collection[str]) -> list[str]:
     return wordpiece(word.lower(), vocab)
 
 
-def _wrong(name: str, done: str, where: str, *spellings: Callable) -> Misconception:
-    return mistake(name, done, where, *spellings)
-
-
 MISTAKES = (
-    _wrong(
+    mistake(
         "shortest match",
         "The shortest piece that fits was taken.",
         "In which order do you try the ends of a piece?",
-        partial(_cut, ends=lambda length: range(1, length + 1)),
+        swap(ends=lambda length: range(1, length + 1)),
     ),
-    _wrong(
+    mistake(
         "the whole rest never tried",
         "The longest candidate lacked the last letter: what is left was never tried as "
         "a whole.",
         "Which is the first candidate of your inner loop, and how long is it?",
-        partial(_cut, ends=lambda length: range(length - 1, 0, -1)),
+        swap(ends=lambda length: range(length - 1, 0, -1)),
     ),
-    _wrong(
+    mistake(
         "no ## on continuations",
         "Pieces inside a word came back without their mark, though they were looked up "
         "with it.",
         "How does the vocabulary spell a piece that continues a word?",
-        partial(_cut, write=lambda first, text: text),
+        swap(write=lambda first, text: text),
     ),
-    _wrong(
+    mistake(
         "continuations looked up without ##",
         "Pieces inside a word were looked up among the beginnings of words.",
         "Which spelling of a piece do you look up after the first one?",
-        partial(_cut, look_up=lambda first, text: text),
-        partial(_cut, look_up=lambda first, text: text, write=lambda first, text: text),
+        swap(look_up=lambda first, text: text),
+        swap(look_up=lambda first, text: text, write=lambda first, text: text),
     ),
-    _wrong(
+    mistake(
         "## on the first piece, too",
         "The beginning of the word was looked up as a continuation.",
         "Which piece of a word carries no mark?",
-        partial(
-            _cut,
+        swap(
             look_up=lambda first, text: "##" + text,
             write=lambda first, text: "##" + text,
         ),
-        partial(_cut, look_up=lambda first, text: "##" + text),
+        swap(look_up=lambda first, text: "##" + text),
     ),
-    _wrong(
+    mistake(
         "greedy from the right",
         "The longest ending was cut off first.",
         "From which side does WordPiece read a word?",
         _from_the_right,
     ),
-    _wrong(
+    mistake(
         "[UNK] beside known pieces",
         "Only the part that could not be cut became [UNK].",
         "What does the docstring promise for a word that can't be cut to its end?",
-        partial(_cut, unknown=lambda pieces, rest: [*pieces, UNKNOWN]),
+        swap(unknown=lambda pieces, rest: [*pieces, UNKNOWN]),
         _skip_letter,
     ),
-    _wrong(
+    mistake(
         "the rest dropped",
         "A word that can't be cut to its end lost the part that is left.",
         "What does the docstring promise for such a word?",
-        partial(_cut, unknown=lambda pieces, rest: pieces),
+        swap(unknown=lambda pieces, rest: pieces),
     ),
-    _wrong(
+    mistake(
         "the rest kept as a piece",
         "What could not be cut came back as a piece, though the vocabulary lacks it.",
         "Has every piece that you return an id?",
-        partial(
-            _cut,
+        swap(
             unknown=lambda pieces, rest: [*pieces, ("##" if pieces else "") + rest],
         ),
-        partial(_cut, unknown=lambda pieces, rest: [*pieces, rest]),
+        swap(unknown=lambda pieces, rest: [*pieces, rest]),
     ),
-    _wrong(
+    mistake(
         "looking back",
         "The whole word was searched for a cut that works, or for the best one; the "
         "longest match never looks back.",
@@ -283,7 +279,7 @@ MISTAKES = (
         _fewest,
         _backtracking,
     ),
-    _wrong(
+    mistake(
         "capitals made small",
         "Capital letters were made small before the search. That is another step of "
         "the tokenizer; the vocabulary is asked for the word as it stands.",

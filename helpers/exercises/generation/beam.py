@@ -7,12 +7,11 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.generation.shared import Toy, number
-from helpers.exercises.kit import words
+from helpers.exercises.generation.shared import ROUNDED, Toy
+from helpers.exercises.kit import exchanging, number, words
 from helpers.generation import beam
 
 VOCAB = 7
-ROUNDED = 1e-5  # the score may be a tensor of float32
 
 
 def beam_search(
@@ -63,19 +62,19 @@ def _cases(seed: int) -> list[Case]:
         case(2, 5, 4, None, _greedy),
         case(3, 4, 2, None, _one_each),
         case(6, 1, 2, None, None),
-        case(2, 4, 2, 1, _with(best=_first)),
+        case(2, 4, 2, 1, swap(best=_first)),
         # By sums the end stays and hides the sure thing; by means it would give way.
         _forked(draw, "a better end", 3, 0.40, 0.35, sure=True),
         _forked(draw, "an early end that stays", 3, 0.20, 0.35, sure=True),
         # It wins by its mean, if nothing may push it out before.
         _forked(draw, "an early end that is pushed out", 12, 0.325, 0.675, sure=False),
         case(4, 4, 1, 3, _dropped),
-        case(5, 4, 2, 4, _with(ends=False)),
+        case(5, 4, 2, 4, swap(ends=False)),
         case(2, 5, 3, 6, _one_each),
-        case(3, 5, 2, 5, _with(best=_longest)),
-        case(5, 2, 3, None, _with(each=2)),
+        case(3, 5, 2, 5, swap(best=_longest)),
+        case(5, 2, 3, None, swap(each=2)),
         case(2, 3, 3, 2, None, prompted=True),
-        case(3, 5, 2, 1, _with(stop=_best_ended)),
+        case(3, 5, 2, 1, swap(stop=_best_ended)),
     ]
 
 
@@ -104,17 +103,19 @@ def _forked(
         sure: whether the less likely successor leads to a sure thing
     """
     start, end, forked, dull, good, *others = torch.randperm(7, generator=draw).tolist()
-    shares = 1 + 0.1 * torch.rand(7, 7, generator=draw, dtype=torch.float64)
-    shares[:, end] = shares[start] = shares[forked] = 0.01
+    unlike = 1 + 0.1 * torch.rand(7, 7, generator=draw, dtype=torch.float64)
+    shares = torch.ones_like(unlike)
+    rare = 0.01 if sure else 1e-4
+    shares[:, end] = shares[start] = shares[forked] = rare
+    if not sure:  # no way back to where tokens are likely
+        shares[:, start] = shares[[dull, good, *others], forked] = rare
+    else:
+        shares[good] = 0.002
+    shares *= unlike  # no two are equally likely: a tie would be broken by chance
     shares[start, end], shares[start, forked] = ended, fork
     shares[forked, dull], shares[forked, good] = 0.53, 0.50
     if sure:
-        shares[good] = 0.002
         shares[good, others[0]] = 0.988
-    else:  # no way back to where tokens are likely
-        shares[shares == 0.01] = 1e-4
-        shares[:, start] = 1e-4
-        shares[[dull, good, *others], forked] = 1e-4
     args = Script(shares), torch.tensor([[start]]), new, 2, end
     names = ("model", "ids", "max_new_tokens", "width", "end")
     return Case(name, args, inputs=names, look=_look, tolerance=ROUNDED)
@@ -163,8 +164,7 @@ def _sum(beam: tuple[float, Tensor]) -> float:
     return beam[0]
 
 
-def _with(**steps: Any) -> Callable:
-    return lambda *inputs: _search(*inputs, **steps)
+swap = exchanging(_search)
 
 
 def _first(beams: list, length: int) -> tuple[float, Tensor]:
@@ -341,26 +341,26 @@ MISTAKES = (
         "adds probabilities",
         "Probabilities were added up. The probability of a text is a product.",
         "What turns a product into a sum?",
-        _with(value=lambda logits: logits.softmax(-1)),
+        swap(value=lambda logits: logits.softmax(-1)),
     ),
     mistake(
         "adds raw scores",
         "The raw scores were added up; they are no log-probabilities.",
         "What has to happen to scores before rows can be compared with each other?",
-        _with(value=lambda logits: logits),
+        swap(value=lambda logits: logits),
     ),
     mistake(
         "last step only",
         "The beams were compared by their last token alone.",
         "What does a beam have to remember from its earlier tokens?",
-        _with(add=lambda total, more: more),
+        swap(add=lambda total, more: more),
     ),
     mistake(
         "divides by the wrong length",
         "The sum was divided by the length of the whole text, the prompt included.",
         "How many log-probabilities are in the sum?",
-        _with(score=_by_all, best=_longest),
-        _with(score=_by_all),
+        swap(score=_by_all, best=_longest),
+        swap(score=_by_all),
     ),
     mistake(
         "the end not counted",
@@ -373,19 +373,19 @@ MISTAKES = (
         "The sum was not divided, neither for the choice nor for the score: short "
         "texts win.",
         "By what are finished texts of different lengths compared?",
-        _with(best=_first, score=lambda total, ids, length: total),
+        swap(best=_first, score=lambda total, ids, length: total),
     ),
     mistake(
         "sum returned",
         "The text is right, but its score is the sum.",
         "Read what the docstring says about the score.",
-        _with(score=lambda total, ids, length: total),
+        swap(score=lambda total, ids, length: total),
     ),
     mistake(
         "length rule forgotten in the choice",
         "The score was divided, but the text was chosen before, by its sum.",
         "What is compared in your last line?",
-        _with(best=_first),
+        swap(best=_first),
     ),
     mistake(
         "length rule while searching",
@@ -399,15 +399,15 @@ MISTAKES = (
         "extends finished beams",
         "Texts that had ended went on.",
         "What becomes of a beam whose last token is `end`?",
-        _with(ends=False),
+        swap(ends=False),
     ),
     mistake(
         "a prompt taken for a finished text",
         "The prompt ended in `end`, and nothing was written after it.",
         "Only a token that was written can finish a text. How can you tell it from one "
         "of the prompt?",
-        _with(new=lambda text, ids: True),
-        _with(
+        swap(new=lambda text, ids: True),
+        swap(
             new=lambda text, ids: True,
             score=lambda total, ids, length: total / max(ids.shape[1] - length, 1),
             best=lambda beams, length: max(
@@ -419,8 +419,8 @@ MISTAKES = (
         "stops at the first end",
         "The search stopped when a text had ended, though others could still win.",
         "Which texts may go on after one of them has written `end`?",
-        _with(stop=any),
-        _with(stop=_best_ended),
+        swap(stop=any),
+        swap(stop=_best_ended),
         _first_end,
     ),
     mistake(
@@ -458,7 +458,7 @@ MISTAKES = (
         "worst beam returned",
         "The text with the lowest score of those that were left was returned.",
         "Which end of your list is the good one?",
-        _with(
+        swap(
             best=lambda beams, length: min(
                 beams, key=lambda one: one[0] / (one[1].shape[1] - length)
             )
@@ -468,13 +468,13 @@ MISTAKES = (
         "keeps the unlikeliest",
         "In each round the least likely beginnings were kept.",
         "In which order does your list stand when you cut it?",
-        _with(pick=lambda found, width: sorted(found, key=_sum)[:width]),
+        swap(pick=lambda found, width: sorted(found, key=_sum)[:width]),
     ),
     mistake(
         "one beam too few",
         "One beam fewer than `width` was kept.",
         "How many are left after you cut the list?",
-        _with(
+        swap(
             pick=lambda found, width: sorted(found, key=_sum, reverse=True)[
                 : max(width - 1, 1)
             ]

@@ -15,7 +15,7 @@ from helpers.checks.exercise import (
     value_cases,
 )
 from helpers.exercises.generation.shared import Toy
-from helpers.exercises.kit import words
+from helpers.exercises.kit import exchanging, words
 from helpers.generation import sampling
 
 VOCAB = 13
@@ -66,8 +66,7 @@ def _greedy(
     return finish(ids, prompt)
 
 
-def _with(**steps: Any) -> Callable:
-    return lambda *inputs: _greedy(*inputs, **steps)
+swap = exchanging(_greedy)
 
 
 def _draw(scores: Tensor) -> Tensor:
@@ -86,83 +85,83 @@ MISTAKES = (
         "The next token was taken from the scores after the first token of the text.",
         "Row t of the scores is about the token after token t. Which row is about "
         "the token that is still missing?",
-        _with(place=lambda logits, prompt: logits[:, 0]),
+        swap(place=lambda logits, prompt: logits[:, 0]),
     ),
     mistake(
         "position of the prompt's end",
         "The scores were always read where the prompt ended, also when the text had "
         "grown.",
         "Where does the text end after the first new token?",
-        _with(place=lambda logits, prompt: logits[:, prompt.shape[1] - 1]),
+        swap(place=lambda logits, prompt: logits[:, prompt.shape[1] - 1]),
     ),
     mistake(
         "the last token only",
         "The model got only the last token: it forgets what stands before it.",
         "What does the model have to know to go on with your prompt?",
-        _with(fed=lambda ids, prompt: ids[:, -1:]),
+        swap(fed=lambda ids, prompt: ids[:, -1:]),
     ),
     mistake(
         "the prompt again and again",
         "The model always read the prompt alone, so it said the same each time.",
         "What does the model read in the second round of your loop?",
-        _with(fed=lambda ids, prompt: prompt),
+        swap(fed=lambda ids, prompt: prompt),
         _asked_once,
     ),
     mistake(
         "prompt cut off",
         "The new tokens are right, but the prompt is missing before them.",
         "Which shape does the docstring promise?",
-        _with(finish=lambda ids, prompt: ids[:, prompt.shape[1] :]),
+        swap(finish=lambda ids, prompt: ids[:, prompt.shape[1] :]),
     ),
     mistake(
         "prompt counted as new",
         "The prompt was counted: the whole text got max_new_tokens tokens, as "
         "`max_length` would have it.",
         "How many tokens does your loop write if the prompt has five?",
-        _with(steps=lambda new, prompt: max(new - prompt.shape[1], 0)),
+        swap(steps=lambda new, prompt: max(new - prompt.shape[1], 0)),
     ),
     mistake(
         "one round only",
         "One token was written, however many were asked for.",
         "Does your `return` stand inside the loop or behind it?",
-        _with(steps=lambda new, prompt: 1),
+        swap(steps=lambda new, prompt: 1),
     ),
     mistake(
         "one token too few",
         "One token is missing at the end.",
         "Count the rounds of your loop for max_new_tokens = 1.",
-        _with(steps=lambda new, prompt: new - 1),
+        swap(steps=lambda new, prompt: new - 1),
     ),
     mistake(
         "one token too many",
         "One token more was written than asked for.",
         "Count the rounds of your loop for max_new_tokens = 1.",
-        _with(steps=lambda new, prompt: new + 1),
+        swap(steps=lambda new, prompt: new + 1),
     ),
     mistake(
         "least likely token",
         "The token with the lowest score was taken.",
         "Which end of the scores is good?",
-        _with(choose=lambda scores: scores.argmin(-1, keepdim=True)),
+        swap(choose=lambda scores: scores.argmin(-1, keepdim=True)),
     ),
     mistake(
         "drawn by lot",
         "The token was drawn at random; greedy always takes the same one, the best.",
         "Is there any chance in a greedy choice?",
-        _with(choose=_draw),
+        swap(choose=_draw),
     ),
     mistake(
         "one choice for the whole batch",
         "All prompts of the batch got the same token.",
         "Over which axis runs your search for the best?",
-        _with(choose=lambda s: s[:1].argmax(-1, keepdim=True).expand(len(s), 1)),
-        _with(choose=lambda s: s.sum(0).argmax().expand(len(s), 1)),
+        swap(choose=lambda s: s[:1].argmax(-1, keepdim=True).expand(len(s), 1)),
+        swap(choose=lambda s: s.sum(0).argmax().expand(len(s), 1)),
     ),
     mistake(
         "written in front",
         "The new token was put before the text.",
         "In which order does `torch.cat` put its parts?",
-        _with(join=lambda ids, best: torch.cat([best, ids], 1)),
+        swap(join=lambda ids, best: torch.cat([best, ids], 1)),
     ),
 )
 

@@ -13,11 +13,9 @@ from helpers.checks.exercise import (
     mistake,
     value_cases,
 )
-from helpers.exercises.generation.shared import filtered
+from helpers.exercises.generation.shared import NEVER, filtered
 from helpers.exercises.kit import normal
 from helpers.generation import sampling
-
-NEVER = float("-inf")
 
 
 def reference(logits: Tensor, ids: Tensor, n: int) -> Tensor:

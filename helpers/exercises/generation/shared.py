@@ -1,12 +1,13 @@
 """What the exercises share: a language model and a tokenizer that fit on one screen."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from helpers.checks.exercise import Look
 from helpers.exercises.kit import normal
 
 # A mistake of two filters: name, what was done, where to look.
@@ -15,9 +16,11 @@ ZERO_TIMES_INFINITY = (
     "Tokens that should stay became NaN: minus infinity was multiplied by 0.",
     "What is 0 times minus infinity? Look for a mask that is multiplied.",
 )
+NEVER = float("-inf")  # the score of a token that must not come
 BLOCKED = -1e4  # no score of a case is as low: this or lower was meant to block
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 END = 0  # the toy tokenizer's end of text
+ROUNDED = 1e-5  # a tolerance for a number that may have been a tensor of float32
 
 
 def filtered(scores: Any, name: str = "logits") -> dict[str, Any]:
@@ -31,15 +34,17 @@ def filtered(scores: Any, name: str = "logits") -> dict[str, Any]:
     low = scores <= BLOCKED
     finite = bool(scores[low].isfinite().any())
     return {
-        name: scores.masked_fill(low, float("-inf")),
+        name: scores.masked_fill(low, NEVER),
         "in blocked places": "a finite number" if finite else "minus infinity",
     }
 
 
-def number(value: Any) -> Any:
-    """A number, also where it came as a tensor that holds one."""
-    one = isinstance(value, Tensor) and value.numel() == 1
-    return value.item() if one else value
+def look_sorted(call: Callable, logits: Tensor, limit: float) -> Look:
+    """How many tokens a filter keeps; which ones of several equals is left open."""
+    scores = call(logits, limit)
+    if isinstance(scores, Tensor) and scores.dim():
+        scores = scores.sort(descending=True).values
+    return Look(filtered(scores, "logits, sorted"))
 
 
 class Output:

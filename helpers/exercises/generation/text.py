@@ -12,11 +12,10 @@ from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises import kit
-from helpers.exercises.generation.shared import END, Fixed, Letters, Toy
-from helpers.exercises.kit import normal
+from helpers.exercises.generation.shared import END, NEVER, Fixed, Letters, Toy
+from helpers.exercises.kit import exchanging, normal
 from helpers.generation import sampling
 
-NEVER = float("-inf")
 LOUD = 1e3  # drowns every other score
 DRAWS = 50  # a letter of probability 0.26 stays away with 0.74 ** 50 = 3e-7
 COINS = 50  # of two letters, 0.97 and 0.03: fewer than 40 times the first, odds 2e-7
@@ -197,12 +196,11 @@ def _generate(
     return tokenizer.decode(finish(ids, prompt_ids)[0], skip_special_tokens=skip)
 
 
-def _with(**steps: Any) -> Callable:
-    return lambda *inputs, **how: _generate(*inputs, **how, **steps)
+swap = exchanging(_generate)
 
 
 def _order(*order: str) -> Callable:
-    return _with(chain=lambda x, ids, prompt, how: _after(x, ids, how, order))
+    return swap(chain=lambda x, ids, prompt, how: _after(x, ids, how, order))
 
 
 def _new_only(logits: Tensor, ids: Tensor, prompt: Tensor, how: dict) -> Tensor:
@@ -218,13 +216,13 @@ MISTAKES = (
         "argmax called sampling",
         "The likeliest token was taken each time: nothing is drawn by lot.",
         "Where does chance come in? Look for `argmax` or `topk(1)`.",
-        _with(choose=lambda scores, _: scores.argmax(-1, keepdim=True)),
+        swap(choose=lambda scores, _: scores.argmax(-1, keepdim=True)),
     ),
     mistake(
         "all that are left alike",
         "Whatever the filters left had the same chance.",
         "Which numbers are the chances of the draw?",
-        _with(choose=_even),
+        swap(choose=_even),
     ),
     mistake(
         "temperature after the filter",
@@ -278,19 +276,19 @@ MISTAKES = (
         "the last token only",
         "The model got only the last token: it forgets what stands before it.",
         "What does the model have to know to go on with your prompt?",
-        _with(fed=lambda ids: ids[:, -1:]),
+        swap(fed=lambda ids: ids[:, -1:]),
     ),
     mistake(
         "n-grams of the prompt only",
         "Only the prompt was searched for runs, not what has been written since.",
         "Which ids does your n-gram filter get in the tenth round?",
-        _with(chain=_prompt_only),
+        swap(chain=_prompt_only),
     ),
     mistake(
         "n-grams of the new tokens only",
         "Only what has been written since was searched for runs, not the prompt.",
         "Which ids does your n-gram filter get in the first round?",
-        _with(chain=_new_only),
+        swap(chain=_new_only),
     ),
     mistake(
         "n-grams forgotten",
@@ -310,38 +308,38 @@ MISTAKES = (
         "prompt cut off",
         "The text is there, but the prompt is missing before it.",
         "Read the docstring's last line again.",
-        _with(finish=lambda ids, prompt: ids[:, prompt.shape[1] :]),
+        swap(finish=lambda ids, prompt: ids[:, prompt.shape[1] :]),
     ),
     mistake(
         "special tokens shown",
         "The end-of-text token stands in the text.",
         "`decode` has an argument for special tokens.",
-        _with(skip=False),
+        swap(skip=False),
     ),
     mistake(
         "goes on after the end",
         "The model ended its text, and yours went on writing.",
         "Which id tells that a text has ended? Who looks for it?",
-        _with(stop=False),
+        swap(stop=False),
     ),
     mistake(
         "prompt counted as new",
         "The prompt was counted among the new tokens.",
         "How many rounds does your loop have?",
-        _with(steps=lambda new, prompt: max(new - prompt.shape[1], 0)),
+        swap(steps=lambda new, prompt: max(new - prompt.shape[1], 0)),
     ),
     mistake(
         "generator unused",
         "The same seed gave another text: the draw does not use the generator.",
         "Follow `generator` through your code.",
-        _with(choose=lambda scores, _: _lot(scores, None)),
+        swap(choose=lambda scores, _: _lot(scores, None)),
     ),
     mistake(
         "a seed of its own",
         "Every seed gives the same text: the function seeds itself.",
         "Look for `manual_seed`.",
-        _with(choose=lambda scores, _: _lot(scores, _seeded(42))),
-        _with(choose=lambda scores, _: _lot(scores, _seeded(0))),
+        swap(choose=lambda scores, _: _lot(scores, _seeded(42))),
+        swap(choose=lambda scores, _: _lot(scores, _seeded(0))),
     ),
 )
 

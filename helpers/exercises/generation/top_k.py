@@ -7,11 +7,14 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.generation.shared import ZERO_TIMES_INFINITY, filtered
+from helpers.exercises.generation.shared import (
+    NEVER,
+    ZERO_TIMES_INFINITY,
+    filtered,
+    look_sorted,
+)
 from helpers.exercises.kit import normal
 from helpers.generation import sampling
-
-NEVER = float("-inf")
 
 
 def reference(logits: Tensor, k: int) -> Tensor:
@@ -21,14 +24,6 @@ def reference(logits: Tensor, k: int) -> Tensor:
 
 def _look(call: Callable, logits: Tensor, k: int) -> Look:
     return Look(filtered(call(logits, k)))
-
-
-def _look_sorted(call: Callable, logits: Tensor, k: int) -> Look:
-    """How many are left: a wrong answer keeps any of several equals."""
-    scores = call(logits, k)
-    if isinstance(scores, Tensor) and scores.dim():
-        scores = scores.sort(descending=True).values
-    return Look(filtered(scores, "logits, sorted"))
 
 
 def _cases(seed: int) -> list[Case]:
@@ -45,7 +40,7 @@ def _cases(seed: int) -> list[Case]:
     return [
         case("k = 4 of 11", normal(draw, 3, 11), 4),
         case("k = 1", normal(draw, 2, 7), 1),
-        case("as many as the k-th: ties, k = 3", ties, 3, _look_sorted),
+        case("as many as the k-th: ties, k = 3", ties, 3, look_sorted),
         case("ties above the k-th, k = 4", tied((5, 5, 4, 3, 2, 1, 0)), 4),
         case("k = 5 of 13, float32", normal(draw, 4, 13, dtype=torch.float32), 5),
         case("k = all 6", normal(draw, 2, 6), 6),

@@ -7,11 +7,14 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.generation.shared import ZERO_TIMES_INFINITY, filtered
+from helpers.exercises.generation.shared import (
+    NEVER,
+    ZERO_TIMES_INFINITY,
+    filtered,
+    look_sorted,
+)
 from helpers.exercises.kit import normal
 from helpers.generation import sampling
-
-NEVER = float("-inf")
 
 
 def reference(logits: Tensor, p: float) -> Tensor:
@@ -21,14 +24,6 @@ def reference(logits: Tensor, p: float) -> Tensor:
 
 def _look(call: Callable, logits: Tensor, p: float) -> Look:
     return Look(filtered(call(logits, p)))
-
-
-def _look_sorted(call: Callable, logits: Tensor, p: float) -> Look:
-    """Which of several equal tokens are kept is free: only how many counts."""
-    scores = call(logits, p)
-    if isinstance(scores, Tensor) and scores.dim():
-        scores = scores.sort(descending=True).values
-    return Look(filtered(scores, "logits, sorted"))
 
 
 def _look_but_last(call: Callable, logits: Tensor, p: float) -> Look:
@@ -54,8 +49,8 @@ def _cases(seed: int) -> list[Case]:
         case("one token has more than p", sure, 0.5),
         case("p = 0: the likeliest is left", normal(draw, 3, 5), 0.0),
         case("p = 1: all are left", normal(draw, 2, 9), 1.0, _look_but_last),
-        case("p = 0.6 of seven equals", torch.zeros(2, 7), 0.6, _look_sorted),
-        case("p = 0.5 of four equals", torch.zeros(3, 4), 0.5, _look_sorted),
+        case("p = 0.6 of seven equals", torch.zeros(2, 7), 0.6, look_sorted),
+        case("p = 0.5 of four equals", torch.zeros(3, 4), 0.5, look_sorted),
     ]
 
 

@@ -15,7 +15,7 @@ from helpers.checks.exercise import (
     mistake,
     value_cases,
 )
-from helpers.exercises.kit import attend, normal, shake
+from helpers.exercises.kit import attend, exchanging, normal, shake
 from helpers.models.layers import FeedForward
 from helpers.models.masks import look_ahead_mask
 from helpers.models.multi_head import MultiHeadAttention
@@ -100,12 +100,7 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _wrong(**steps: Callable) -> type:
-    return type("_Wrong", (GPTBlock,), steps)
-
-
-def _masked(mask: Callable) -> type:
-    return _wrong(mask=lambda self, length: mask(length))
+swap = exchanging(GPTBlock)
 
 
 def _ones(length: int) -> Tensor:
@@ -125,7 +120,7 @@ def _without(*missing: str) -> type:
             found if any(norm is getattr(self, one) for one in missing) else x + found
         )
 
-    return _wrong(add=add)
+    return swap(add=add)
 
 
 def _normed_residual(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
@@ -145,7 +140,7 @@ def _steps(*steps: tuple[str, str]) -> type:
             x = self.add(x, getattr(self, sublayer), getattr(self, norm))
         return x
 
-    return _wrong(forward=forward)
+    return swap(forward=forward)
 
 
 def _side_by_side(self: Any, x: Tensor) -> Tensor:
@@ -172,7 +167,7 @@ def _drops_one(kept: str) -> type:
         found = sublayer(self.normalise(norm, x))
         return x + (self.drop(found) if norm is getattr(self, kept) else found)
 
-    return _wrong(add=add)
+    return swap(add=add)
 
 
 def _drops_all(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
@@ -202,73 +197,73 @@ MISTAKES = (
         "no mask",
         "Every token sees the tokens after it: there is no mask.",
         "What will the model copy when it is trained to say the next token?",
-        _masked(lambda length: None),
-        _masked(_ones),
+        swap(mask=staticmethod(lambda length: None)),
+        swap(mask=staticmethod(_ones)),
     ),
     mistake(
         "mask off by one: itself hidden",
         "No token sees itself: the mask begins one place too early.",
         "Print your mask for three tokens. What stands on its diagonal?",
-        _masked(lambda length: _ones(length).tril(-1)),
+        swap(mask=staticmethod(lambda length: _ones(length).tril(-1))),
     ),
     mistake(
         "mask off by one: one token ahead",
         "Every token sees the very next one: the mask ends one place too late.",
         "Print your mask for three tokens. What stands just above its diagonal?",
-        _masked(lambda length: _ones(length).tril(1)),
+        swap(mask=staticmethod(lambda length: _ones(length).tril(1))),
     ),
     mistake(
         "mask the wrong way round",
         "The past is hidden and the future is open.",
         "In this course True means: may attend. And a row of the mask is a query.",
-        _masked(lambda length: _ones(length).triu(1)),
-        _masked(lambda length: _ones(length).triu()),
+        swap(mask=staticmethod(lambda length: _ones(length).triu(1))),
+        swap(mask=staticmethod(lambda length: _ones(length).triu())),
     ),
     mistake(
         "mask of numbers",
         "The mask holds ones and zeros, not True and False: they were added to the "
         "scores, and nothing is blocked.",
         "Print the dtype of your mask. What does lesson 06 say it should be?",
-        _masked(lambda length: torch.ones(length, length).tril()),
+        swap(mask=staticmethod(lambda length: torch.ones(length, length).tril())),
     ),
     mistake(
         "mask as long as the batch",
         "The mask was made from the number of texts, not from their length.",
         "Which axis of x counts the tokens?",
-        _wrong(recall=_batch_masked),
+        swap(recall=_batch_masked),
     ),
     mistake(
         "post-norm",
         "The norms come after the sum, as in the Transformer of 2017.",
         "Pre-norm: what goes into a sublayer, and what is added to?",
-        _wrong(add=_post_norm),
+        swap(add=_post_norm),
     ),
     mistake(
         "norms not used",
         "The vectors go into the sublayers as they are.",
         "Which parts of `__init__` does `forward` never use?",
-        _wrong(normalise=lambda self, norm, y: y),
+        swap(normalise=lambda self, norm, y: y),
     ),
     mistake(
         "one norm not used",
         "One of the two sublayers reads the vectors as they are, without its norm.",
         "Compare your two sublayers, line by line.",
-        _wrong(normalise=_bare("norm1")),
-        _wrong(normalise=_bare("norm2")),
+        swap(normalise=_bare("norm1")),
+        swap(normalise=_bare("norm2")),
     ),
     mistake(
         "the first text for all",
         "What the attention returned was taken apart: the first text's part was added "
         "to every text.",
         "Does this attention return a pair, as yours in lesson 03 did, or one tensor?",
-        _wrong(recall=_first_text),
-        _wrong(recall=_unpacked),
+        swap(recall=_first_text),
+        swap(recall=_unpacked),
     ),
     mistake(
         "only the query normalised",
         "Queries come from the normalised vectors, keys and values do not.",
         "A block attends to itself: how many different inputs does its attention have?",
-        _wrong(forward=_asks_alone),
+        swap(forward=_asks_alone),
     ),
     mistake(
         "no residual",
@@ -292,20 +287,20 @@ MISTAKES = (
         "residual from behind the norm",
         "The normalised vectors were added to, not the vectors that came in.",
         "Is a name used for two things? The way past a sublayer is without a norm.",
-        _wrong(add=_normed_residual),
+        swap(add=_normed_residual),
     ),
     mistake(
         "second residual from the start",
         "The second sublayer's work was added to what came into the block: what the "
         "attention found is lost on the way past.",
         "Which vectors are there when the second sublayer begins?",
-        _wrong(forward=_back_to_the_start),
+        swap(forward=_back_to_the_start),
     ),
     mistake(
         "side by side",
         "The feed-forward read what came into the block, not what the attention left.",
         "Which vectors go into the second sublayer?",
-        _wrong(forward=_side_by_side),
+        swap(forward=_side_by_side),
     ),
     mistake(
         "feed-forward first",
@@ -330,7 +325,7 @@ MISTAKES = (
         "no dropout",
         "In training nothing is dropped.",
         "Which part of `__init__` does `forward` never use?",
-        _wrong(drop=lambda self, y: y),
+        swap(drop=lambda self, y: y),
     ),
     mistake(
         "dropout on one sublayer",
@@ -343,7 +338,7 @@ MISTAKES = (
         "dropout on the sum",
         "The vectors themselves are dropped, not only what a sublayer adds to them.",
         "What should be left of the block when dropout is 1.0?",
-        _wrong(add=_drops_all),
+        swap(add=_drops_all),
     ),
 )
 

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.kit import normal, words
+from helpers.exercises.gpt.shared import filled
+from helpers.exercises.kit import exchanging, normal, words
 from helpers.models.attention import attention
 from helpers.models.gpt import GPT, CausalSelfAttention, GPTConfig
 from helpers.models.multi_head import merge_heads, split_heads
@@ -146,7 +147,7 @@ def _cases(seed: int) -> list[Case]:
     def one_layer(
         name: str, batch: int, past: int, new: int, heads: int, width: int, dtype: Any
     ) -> Case:
-        layer = _filled(CausalSelfAttention(width, heads), draw, dtype)
+        layer = filled(CausalSelfAttention(width, heads), draw, dtype)
         x = normal(draw, batch, new, width, dtype=dtype)
         size = (batch, heads, past, width // heads)
         pair = _Pair(normal(draw, *size, dtype=dtype) for _ in range(2))
@@ -156,7 +157,7 @@ def _cases(seed: int) -> list[Case]:
 
     def whole(name: str, batch: int, past: int, new: int, *sizes: int) -> Case:
         config = GPTConfig(*sizes)
-        model = _filled(GPT(config), draw, torch.float64).eval()
+        model = filled(GPT(config), draw)
         ids = words(draw, config.vocab_size, batch, new)
         before = None
         if past:
@@ -181,21 +182,10 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-@torch.no_grad()
-def _filled(module: Any, draw: torch.Generator, dtype: Any) -> Any:
-    """Random numbers everywhere: fresh norms and biases hide mistakes."""
-    module.to(dtype)
-    for name, value in module.named_parameters():
-        gain = value.dim() == 1 and name.endswith("weight")
-        value.copy_(float(gain) + 0.4 * normal(draw, *value.shape))
-    return module.eval()
-
-
 # --- what goes wrong in a layer -------------------------------------------------------
 
 
-def _attending(**steps: Callable) -> Callable:
-    return lambda layer, x, past: _attend(layer, x, past, **steps)
+attending = exchanging(_attend)
 
 
 def _twice(past: Pair | None, key: Tensor, value: Tensor) -> Pair:
@@ -244,9 +234,9 @@ ATTENDING = (
         "appended twice",
         "The new keys and values stand in the cache twice.",
         "Count the places after one step: how many tokens have been read?",
-        _attending(append=_twice),
-        _attending(append=_twice_with_a_past),
-        _attending(
+        attending(append=_twice),
+        attending(append=_twice_with_a_past),
+        attending(
             kept=lambda everything, key, value: _appended(everything, key, value)
         ),
     ),
@@ -254,20 +244,20 @@ ATTENDING = (
         "the past not looked at",
         "The new tokens attend to each other only; the past is kept, but not used.",
         "Which keys does the attention get?",
-        _attending(seen=lambda past, key, value, everything: (key, value)),
+        attending(seen=lambda past, key, value, everything: (key, value)),
     ),
     mistake(
         "the new ones not looked at",
         "The new tokens attend to the past only, not to themselves.",
         "Which keys does the attention get?",
-        _attending(seen=_past_alone, mask=lambda queries, keys: _open(queries, keys)),
+        attending(seen=_past_alone, mask=lambda queries, keys: _open(queries, keys)),
     ),
     mistake(
         "the past lost",
         "Only the new keys and values came back: the next step would know no others.",
         "What does the next call need?",
-        _attending(kept=lambda everything, key, value: (key, value)),
-        _attending(append=lambda past, key, value: (key, value)),
+        attending(kept=lambda everything, key, value: (key, value)),
+        attending(append=lambda past, key, value: (key, value)),
     ),
     mistake(
         "the past returned as it was",
@@ -282,14 +272,14 @@ ATTENDING = (
         "new before old",
         "The new keys were put in front of the old ones.",
         "In which order were the tokens written?",
-        _attending(append=_before),
+        attending(append=_before),
     ),
     mistake(
         "no mask among the new ones",
         "Several new tokens see each other, later ones included.",
         "A prompt is read in one call. May its first token see its last one?",
-        _attending(mask=lambda queries, keys: None),
-        _attending(
+        attending(mask=lambda queries, keys: None),
+        attending(
             mask=lambda queries, keys: None if keys > queries else _lower(queries, keys)
         ),
     ),
@@ -297,46 +287,46 @@ ATTENDING = (
         "mask in the wrong corner",
         "The first new token sees the first key only: the mask forgot the past.",
         "Draw the mask for two new tokens after three: two rows, five columns.",
-        _attending(mask=_corner),
+        attending(mask=_corner),
     ),
     mistake(
         "mask without the past",
         "The mask is as wide as the new tokens; there are more keys than that.",
         "Draw the mask for two new tokens after three: two rows, five columns.",
-        _attending(mask=lambda queries, keys: _lower(queries, queries)),
+        attending(mask=lambda queries, keys: _lower(queries, queries)),
     ),
     mistake(
         "mask off by one",
         "The new tokens do not see themselves.",
         "Draw the mask for two new tokens after three: two rows, five columns.",
-        _attending(mask=_strictly),
+        attending(mask=_strictly),
     ),
     mistake(
         "appended along another axis",
         "The new keys were put beside the old ones along the axis of the heads, the "
         "batch or the width.",
         "Which of the four axes (batch, heads, length, width) grows with the text?",
-        _attending(append=_along(1)),
-        _attending(append=_along(0)),
-        _attending(append=_along(3)),
+        attending(append=_along(1)),
+        attending(append=_along(0)),
+        attending(append=_along(3)),
     ),
     mistake(
         "values forgotten",
         "Only the keys were appended: the values are those of the new tokens.",
         "How many values does a row of weights need?",
-        _attending(append=_keys_alone),
+        attending(append=_keys_alone),
     ),
     mistake(
         "keys and values exchanged",
         "The pair came back as (values, keys).",
         "In which order does the docstring name them?",
-        _attending(kept=lambda everything, key, value: everything[::-1]),
+        attending(kept=lambda everything, key, value: everything[::-1]),
     ),
     mistake(
         "without W_o",
         "The heads' results came back as they are.",
         "What is the last step of multi-head attention?",
-        _attending(finish=lambda layer, mixed: mixed),
+        attending(finish=lambda layer, mixed: mixed),
     ),
 )
 
@@ -348,8 +338,7 @@ def _open(queries: int, keys: int) -> Tensor | None:
 # --- what goes wrong in the model -----------------------------------------------------
 
 
-def _reading(**steps: Callable) -> Callable:
-    return lambda model, ids, past: _read(model, ids, past, **steps)
+reading = exchanging(_read)
 
 
 def _bare(block: Any, x: Tensor) -> Tensor:
@@ -384,21 +373,21 @@ READING = (
         "positions restarted",
         "The new tokens got the positions of the beginning again.",
         "How many tokens have been read before? The past knows.",
-        _reading(start=lambda past: 0),
+        reading(start=lambda past: 0),
         of=1,
     ),
     mistake(
         "positions one too far",
         "The new tokens begin one position too late.",
         "After four tokens, 0 to 3, which position comes next?",
-        _reading(start=lambda past: past[0][0].shape[2] + 1),
+        reading(start=lambda past: past[0][0].shape[2] + 1),
         of=1,
     ),
     mistake(
         "positions one too early",
         "The new tokens begin one position too early.",
         "After four tokens, 0 to 3, which position comes next?",
-        _reading(start=lambda past: past[0][0].shape[2] - 1),
+        reading(start=lambda past: past[0][0].shape[2] - 1),
         of=1,
     ),
     mistake(
@@ -406,8 +395,8 @@ READING = (
         "The number of heads, or the width of a head, was taken for the number of "
         "tokens.",
         "Keys are (batch, heads, length, width).",
-        _reading(start=lambda past: past[0][0].shape[1]),
-        _reading(start=lambda past: past[0][0].shape[3]),
+        reading(start=lambda past: past[0][0].shape[1]),
+        reading(start=lambda past: past[0][0].shape[3]),
         of=1,
     ),
     mistake(
@@ -415,22 +404,22 @@ READING = (
         "The number of layers was taken for the number of tokens: the past is a list "
         "with one pair for each layer.",
         "What is in that pair, and which axis of it is the length?",
-        _reading(start=lambda past: len(past)),
+        reading(start=lambda past: len(past)),
         of=1,
     ),
     mistake(
         "one past for all layers",
         "Every layer got the keys and values of the same layer.",
         "Each layer has keys of its own. Which one belongs to which?",
-        _reading(one=lambda past, number: past[0]),
-        _reading(one=lambda past, number: past[-1]),
+        reading(one=lambda past, number: past[0]),
+        reading(one=lambda past, number: past[-1]),
         of=1,
     ),
     mistake(
         "past not passed on",
         "The layers never got their past.",
         "Follow `past` to the call of the attention.",
-        _reading(one=lambda past, number: None),
+        reading(one=lambda past, number: None),
         of=1,
     ),
     mistake(
@@ -446,25 +435,25 @@ READING = (
         "a norm left out",
         "In a block, what goes into a sublayer does not go through its norm first.",
         "Compare your loop with the block of 10.1, line by line.",
-        _reading(norm=lambda block, x: x),
-        _reading(think=_bare),
-        _reading(norm=lambda block, x: x, think=_bare),
+        reading(norm=lambda block, x: x),
+        reading(think=_bare),
+        reading(norm=lambda block, x: x, think=_bare),
         of=1,
     ),
     mistake(
         "a residual left out",
         "In a block, what a sublayer found replaces the vectors.",
         "Compare your loop with the block of 10.1, line by line.",
-        _reading(join=lambda x, found: found),
-        _reading(think=_replaced),
-        _reading(join=lambda x, found: found, think=_replaced),
+        reading(join=lambda x, found: found),
+        reading(think=_replaced),
+        reading(join=lambda x, found: found, think=_replaced),
         of=1,
     ),
     mistake(
         "old past returned",
         "What came back is the past that came in.",
         "What does the next call need?",
-        _reading(kept=lambda past, new: new if past is None else past),
+        reading(kept=lambda past, new: new if past is None else past),
         of=1,
     ),
     mistake(
@@ -472,14 +461,14 @@ READING = (
         "The list that came in was changed: who wants to try two ways to go on from "
         "here can't.",
         "Collect the new pairs in a list of their own.",
-        _reading(kept=_in_place),
+        reading(kept=_in_place),
         of=1,
     ),
     mistake(
         "last norm missing",
         "The vectors were scored without the model's last norm.",
         "Compare with `forward`: what comes behind the blocks?",
-        _reading(finish=lambda model, x: x),
+        reading(finish=lambda model, x: x),
         of=1,
     ),
 )

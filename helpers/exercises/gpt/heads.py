@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 from helpers.experiments import recall
 from helpers.models.masks import look_ahead_mask
 
@@ -167,8 +167,7 @@ def _looked_up(
     return asked.gather(-1, index)[..., 0].mean(over)
 
 
-def _looking(**steps: Any) -> Callable:
-    return lambda weights, ids, pairs: _looked_up(weights, ids, pairs, **steps)
+looking = exchanging(_looked_up)
 
 
 def _in_order(ids: Tensor, pairs: int) -> Tensor:
@@ -203,14 +202,14 @@ LOOKUP = (
         "on the key",
         "The score reads the weight on the key itself, where it was told.",
         "Which of the two tokens of a pair is the answer?",
-        _looking(step=0),
+        looking(step=0),
         of=1,
     ),
     mistake(
         "queries taken in order",
         "The first query was taken to ask for the first pair; they are shuffled.",
         "How do you find the place where this key was told?",
-        _looking(where=_in_order),
+        looking(where=_in_order),
         of=1,
     ),
     mistake(
@@ -254,8 +253,8 @@ LOOKUP = (
         "heads not kept apart",
         "The heads were averaged as well.",
         "Which of the four axes must be left?",
-        _looking(over=(1, -1)),
-        _looking(over=(0, 1, -1)),
+        looking(over=(1, -1)),
+        looking(over=(0, 1, -1)),
         of=1,
     ),
     mistake(

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.kit import normal, words
+from helpers.exercises.gpt.shared import filled
+from helpers.exercises.kit import exchanging, words
 from helpers.models.gpt import GPT, GPTConfig
 
 MATRICES = ("to_qkv", "W_o", "W_1", "W_2")
@@ -105,21 +106,12 @@ def theirs_like(config: GPTConfig) -> nn.Module:
     return _module(transformer=body, lm_head=head)
 
 
-@torch.no_grad()
-def _filled(module: nn.Module, draw: torch.Generator) -> nn.Module:
-    module.double()
-    for name, value in module.named_parameters():
-        gain = value.dim() == 1 and name.endswith("weight")
-        value.copy_(float(gain) + 0.4 * normal(draw, *value.shape))
-    return module.eval()
-
-
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
     def case(name: str, *sizes: int) -> Case:
         config = GPTConfig(*sizes)
-        mine, theirs = _filled(GPT(config), draw), _filled(theirs_like(config), draw)
+        mine, theirs = filled(GPT(config), draw), filled(theirs_like(config), draw)
         ids = words(draw, config.vocab_size, 2, 5)
         return Case(name, (mine, theirs, ids), inputs=("mine", "theirs"), look=_look)
 
@@ -151,8 +143,7 @@ def _look(call: Callable, mine: Any, theirs: Any, ids: Tensor) -> Look:
 # --- what goes wrong ------------------------------------------------------------------
 
 
-def _with(**steps: Any) -> Callable:
-    return lambda mine, theirs: _load(mine, theirs, **steps)
+swap = exchanging(_load)
 
 
 def _exchanged(one: str, other: str) -> Callable:
@@ -204,77 +195,77 @@ MISTAKES = (
         "GPT-2 keeps its matrices as (in, out), nn.Linear as (out, in): they were "
         "copied as they are.",
         "Print the shapes of to_qkv.weight and c_attn.weight.",
-        _with(turned=()),
-        _with(turned=(), kinds=("weight",)),
+        swap(turned=()),
+        swap(turned=(), kinds=("weight",)),
     ),
     mistake(
         "turned where the shapes demand it",
         "The square matrix W_o was not turned: nothing complains, all is wrong.",
         "A square matrix fits both ways. Is it stored the same way as the others?",
-        _with(turned=("to_qkv", "W_1", "W_2")),
-        _with(turned=(), copy=_only_where_it_must),
+        swap(turned=("to_qkv", "W_1", "W_2")),
+        swap(turned=(), copy=_only_where_it_must),
     ),
     mistake(
         "biases left out",
         "The weights were copied, the biases were not.",
         "How many tensors does one layer hold?",
-        _with(kinds=("weight",)),
+        swap(kinds=("weight",)),
     ),
     mistake(
         "norms exchanged",
         "Your norm1 has the numbers of their ln_2, and the other way round.",
         "Match the names on both sides.",
-        _with(renamed=_exchanged("norm1", "norm2")),
+        swap(renamed=_exchanged("norm1", "norm2")),
     ),
     mistake(
         "norms left out",
         "In the blocks, norms still have their fresh numbers.",
         "How many layers of a block hold numbers?",
-        _with(without=("norm1", "norm2")),
-        _with(without=("norm2",)),
-        _with(without=("norm1",)),
+        swap(without=("norm1", "norm2")),
+        swap(without=("norm2",)),
+        swap(without=("norm1",)),
     ),
     mistake(
         "last norm left out",
         "The norm behind the blocks still has its fresh numbers.",
         "Print `theirs.transformer`: what stands behind the list h?",
-        _with(without=("norm",)),
+        swap(without=("norm",)),
     ),
     mistake(
         "positions left out",
         "The table of positions still has its fresh numbers.",
         "Print `theirs.transformer`: how many tables are there?",
-        _with(without=("positions",)),
+        swap(without=("positions",)),
     ),
     mistake(
         "first block everywhere",
         "All of your blocks have the numbers of their first one.",
         "Which of their blocks belongs to your second?",
-        _with(blocks=_first_for_all),
+        swap(blocks=_first_for_all),
     ),
     mistake(
         "first block only",
         "Only your first block was filled.",
         "How far does your loop go? Is the `return` inside it?",
-        _with(blocks=_first_only),
+        swap(blocks=_first_only),
     ),
     mistake(
         "blocks in reverse",
         "Your first block has the numbers of their last one.",
         "In which order does a text go through the blocks?",
-        _with(blocks=_reversed),
+        swap(blocks=_reversed),
     ),
     mistake(
         "copied the wrong way round",
         "Their model was overwritten with your random numbers.",
         "In `a.copy_(b)`, which one changes?",
-        _with(copy=_back),
+        swap(copy=_back),
     ),
     mistake(
         "memory shared",
         "Your model uses their tensors: train yours, and theirs changes too.",
         "Copy the numbers, not the tensor.",
-        _with(copy=_share),
+        swap(copy=_share),
     ),
     mistake(
         "nothing returned",
@@ -286,7 +277,7 @@ MISTAKES = (
         "copied under the eyes of autograd",
         "A parameter can't be changed in place while torch records gradients.",
         "Which context switches recording off?",
-        _with(copy=_under_autograd),
+        swap(copy=_under_autograd),
     ),
 )
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
-from helpers.exercises.kit import normal, words
+from helpers.exercises.kit import exchanging, normal, words
 
 
 def language_model_loss(logits: Tensor, ids: Tensor) -> Tensor:
@@ -29,8 +29,7 @@ def _loss(
     return F.cross_entropy(turn(rows(logits)), labels(ids), reduction=reduction)
 
 
-def _with(**steps: Any) -> Callable:
-    return lambda logits, ids: _loss(logits, ids, **steps)
+swap = exchanging(_loss)
 
 
 def _all(x: Tensor) -> Tensor:
@@ -85,77 +84,77 @@ MISTAKES = (
         "not shifted",
         "Each place was asked for the token it has just read.",
         "Row t of the logits comes after token t. Which token should it foresee?",
-        _with(rows=_all, labels=_all),
-        _with(labels=lambda ids: ids[:, :-1]),
-        _with(rows=lambda logits: logits[:, 1:]),
+        swap(rows=_all, labels=_all),
+        swap(labels=lambda ids: ids[:, :-1]),
+        swap(rows=lambda logits: logits[:, 1:]),
     ),
     mistake(
         "shifted the wrong way",
         "Each place was asked for the token before it.",
         "Write two rows on paper, what is read and what should be said. Which of the "
         "two begins earlier in the text?",
-        _with(rows=lambda logits: logits[:, 1:], labels=lambda ids: ids[:, :-1]),
-        _with(rows=_all, labels=lambda ids: ids.roll(1, 1)),
+        swap(rows=lambda logits: logits[:, 1:], labels=lambda ids: ids[:, :-1]),
+        swap(rows=_all, labels=lambda ids: ids.roll(1, 1)),
     ),
     mistake(
         "last position kept",
         "The last place was asked as well, for the first token or for id 0: nothing "
         "is known there.",
         "How many tokens of a text of five have a next one?",
-        _with(rows=_all, labels=_wrapped),
-        _with(rows=_all, labels=_padded),
+        swap(rows=_all, labels=_wrapped),
+        swap(rows=_all, labels=_padded),
     ),
     mistake(
         "shifted twice",
         "Each place was asked for the token after the next.",
         "Count the shifts on the way: is there one too many?",
-        _with(rows=lambda logits: logits[:, :-2], labels=lambda ids: ids[:, 2:]),
-        _with(rows=lambda logits: logits[:, :-1], labels=lambda ids: _far(ids)),
+        swap(rows=lambda logits: logits[:, :-2], labels=lambda ids: ids[:, 2:]),
+        swap(rows=lambda logits: logits[:, :-1], labels=lambda ids: _far(ids)),
     ),
     mistake(
         "shifted along the batch",
         "Each text was asked for the tokens of the next text.",
         "Which axis of ids is time?",
-        _with(rows=lambda logits: logits[:-1], labels=lambda ids: ids[1:]),
+        swap(rows=lambda logits: logits[:-1], labels=lambda ids: ids[1:]),
     ),
     mistake(
         "reshaped, not turned",
         "The vocabulary was moved by `view` or `reshape`: numbers keep their order, "
         "and every row is a mixture of several.",
         "Lesson 03 had this with heads. What exchanges two axes?",
-        _with(turn=_reread),
-        _with(turn=lambda logits: logits.contiguous().view(*_turned(logits))),
+        swap(turn=_reread),
+        swap(turn=lambda logits: logits.contiguous().view(*_turned(logits))),
     ),
     mistake(
         "vocabulary on the last axis",
         "Cross-entropy took the length for the vocabulary.",
         "On which axis does `F.cross_entropy` want the scores of the classes?",
-        _with(turn=_all),
+        swap(turn=_all),
     ),
     mistake(
         "softmax twice",
         "The scores went through a softmax, and cross-entropy takes its own.",
         "What does `F.cross_entropy` expect, scores or probabilities?",
-        _with(turn=lambda logits: logits.softmax(-1).transpose(1, 2)),
+        swap(turn=lambda logits: logits.softmax(-1).transpose(1, 2)),
     ),
     mistake(
         "sum instead of mean",
         "The loss was added up over all places: a longer text would weigh more.",
         "Read what the docstring promises about the mean.",
-        _with(reduction="sum"),
-        lambda logits, ids: _with(reduction="sum")(logits, ids) / len(ids),
+        swap(reduction="sum"),
+        lambda logits, ids: swap(reduction="sum")(logits, ids) / len(ids),
     ),
     mistake(
         "one number per place",
         "The losses of all places came back, not their mean.",
         "What should `loss.backward()` start from?",
-        _with(reduction="none"),
+        swap(reduction="none"),
     ),
     mistake(
         "the last place only",
         "Only the last prediction was counted: the others teach just as much.",
         "How many predictions does one text make?",
-        _with(rows=lambda logits: logits[:, -2:-1], labels=lambda ids: ids[:, -1:]),
+        swap(rows=lambda logits: logits[:, -2:-1], labels=lambda ids: ids[:, -1:]),
     ),
     mistake(
         "logarithm of the mean",

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.kit import normal, words
+from helpers.exercises.kit import exchanging, normal, words
 from helpers.models.gpt import GPTBlock, GPTConfig
 
 PARTS = ("embedding", "positions", "layers", "norm")
@@ -159,8 +159,7 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _wrong(**steps: Callable) -> type:
-    return type("_Wrong", (GPT,), steps)
+swap = exchanging(GPT)
 
 
 class _Untied(GPT):
@@ -245,26 +244,26 @@ MISTAKES = (
         "The scores are right, but no gradient goes through the table where they are "
         "made.",
         "Look for `.detach()`, `.data` or `no_grad` near the scores.",
-        _wrong(score=lambda self, x: x @ self.embedding.weight.detach().T),
+        swap(score=lambda self, x: x @ self.embedding.weight.detach().T),
     ),
     mistake(
         "positions forgotten",
         "The tokens have no positions.",
         "Which of the parts of `__init__` is never used?",
-        _wrong(embed=lambda self, ids: self.embedding(ids)),
+        swap(embed=lambda self, ids: self.embedding(ids)),
     ),
     mistake(
         "positions from 1",
         "The first token got the second position.",
         "Where does `torch.arange` begin, and where do yours?",
-        _wrong(embed=_counting(1)),
-        _wrong(embed=_out_of_the_table),
+        swap(embed=_counting(1)),
+        swap(embed=_out_of_the_table),
     ),
     mistake(
         "one position for all",
         "Every token got the first position.",
         "Print the ids of the positions that you look up.",
-        _wrong(
+        swap(
             embed=lambda self, ids: (
                 self.embedding(ids) + self.positions(torch.tensor(0))
             )
@@ -275,70 +274,66 @@ MISTAKES = (
         "The tokens' ids were looked up in the table of positions.",
         "What does row 3 of the positions belong to: token 3 of the vocabulary, or the "
         "fourth place of the text?",
-        _wrong(embed=lambda self, ids: self.embedding(ids) + self.positions(ids)),
+        swap(embed=lambda self, ids: self.embedding(ids) + self.positions(ids)),
     ),
     mistake(
         "embedding times the root of d_model",
         "The token's vector was scaled up, as in the Transformer of 2017; GPT-2 does "
         "not do that.",
         "What is added in GPT-2, and to what?",
-        _wrong(embed=_times_root),
+        swap(embed=_times_root),
     ),
     mistake(
         "last norm missing",
         "A pre-norm stack ends with one more layer norm; it is not used.",
         "Which of the parts of `__init__` is never used?",
-        _wrong(finish=lambda self, x: x),
+        swap(finish=lambda self, x: x),
     ),
     mistake(
         "one layer, used again and again",
         "All layers are one and the same: they share their weights.",
         "How often is a block created, and how often is it put into the list?",
-        _wrong(
-            stack=lambda self: nn.ModuleList([self.layer()] * self.config.num_layers)
-        ),
+        swap(stack=lambda self: nn.ModuleList([self.layer()] * self.config.num_layers)),
     ),
     mistake(
         "a plain list",
         "The layers are in a Python list: torch does not see their weights.",
         "Which container tells the module that it has sub-modules?",
-        _wrong(
-            stack=lambda self: [self.layer() for _ in range(self.config.num_layers)]
-        ),
+        swap(stack=lambda self: [self.layer() for _ in range(self.config.num_layers)]),
     ),
     mistake(
         "only the last layer counts",
         "Every layer started from the embeddings: the others' work was thrown away.",
         "What should go into the second layer?",
-        _wrong(climb=_every_layer_from_the_start),
+        swap(climb=_every_layer_from_the_start),
     ),
     mistake(
         "softmax at the end",
         "Probabilities came back; logits are asked for, raw scores.",
         "Who takes the softmax when you train? Read on to exercise 10.3.",
-        _wrong(score=lambda self, x: GPT.score(self, x).softmax(-1)),
+        swap(score=lambda self, x: GPT.score(self, x).softmax(-1)),
     ),
     mistake(
         "the last place only",
         "Scores came back for the last place; training needs them at every place.",
         "Which axes does the docstring promise?",
-        _wrong(score=lambda self, x: GPT.score(self, x[:, -1])),
-        _wrong(score=lambda self, x: GPT.score(self, x[:, -1:])),
+        swap(score=lambda self, x: GPT.score(self, x[:, -1])),
+        swap(score=lambda self, x: GPT.score(self, x[:, -1:])),
     ),
     mistake(
         "no dropout on the embeddings",
         "In training nothing is dropped from the sum of token and position.",
         "Which of the parts of `__init__` is never used?",
-        _wrong(drop=lambda self, x: x),
+        swap(drop=lambda self, x: x),
     ),
     mistake(
         "dropout at another place",
         "There is dropout outside of the blocks, but not on the sum of token and "
         "position.",
         "What goes through dropout, and before or behind the blocks?",
-        _wrong(forward=_dropped_behind),
-        _wrong(embed=_tokens_dropped, drop=lambda self, x: x),
-        _wrong(
+        swap(forward=_dropped_behind),
+        swap(embed=_tokens_dropped, drop=lambda self, x: x),
+        swap(
             drop=lambda self, x: x,
             finish=lambda self, x: GPT.drop(self, self.norm(x)),
         ),
@@ -347,7 +342,7 @@ MISTAKES = (
         "dropout not passed on",
         "The blocks drop nothing, whatever the configuration says.",
         "Follow `config.dropout` from `__init__` to the blocks.",
-        _wrong(
+        swap(
             stack=lambda self: nn.ModuleList(
                 self.layer(0.0) for _ in range(self.config.num_layers)
             )

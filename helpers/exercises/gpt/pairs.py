@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import exchanging
 from helpers.text import byte_pairs
 
 Pair = tuple[str, str]
@@ -101,8 +102,7 @@ def _counted(
     return choose(counts)
 
 
-def _counting(**steps: Any) -> Callable:
-    return lambda words: _counted(words, **steps)
+counting = exchanging(_counted)
 
 
 def _across(words: Mapping[Word, int]) -> Pair:
@@ -142,56 +142,56 @@ COUNTING = (
         "word counts ignored",
         "Every word was counted once, however often it occurs.",
         "`words` holds a number for each word. Where do you use it?",
-        _counting(times=lambda count: 1),
+        counting(times=lambda count: 1),
     ),
     mistake(
         "order ignored",
         "A pair was counted together with the same two symbols the other way round.",
         "Is *ab* the same text as *ba*?",
-        _counting(pairs=lambda word: (tuple(sorted(p)) for p in pairwise(word))),
+        counting(pairs=lambda word: (tuple(sorted(p)) for p in pairwise(word))),
     ),
     mistake(
         "not side by side",
         "Symbols were counted as a pair though others stand between them.",
         "Which pairs does a word of three symbols have?",
-        _counting(pairs=lambda word: combinations(word, 2)),
+        counting(pairs=lambda word: combinations(word, 2)),
     ),
     mistake(
         "every second pair skipped",
         "After a pair the next one began two symbols on: half of them were missed.",
         "Which pairs does a word of three symbols have?",
-        _counting(pairs=lambda word: zip(word[::2], word[1::2], strict=False)),
+        counting(pairs=lambda word: zip(word[::2], word[1::2], strict=False)),
     ),
     mistake(
         "once per word",
         "A pair that stands twice in one word was counted once there.",
         "Did a set lose something on the way?",
-        _counting(pairs=lambda word: dict.fromkeys(pairwise(word))),
+        counting(pairs=lambda word: dict.fromkeys(pairwise(word))),
     ),
     mistake(
         "the rarest pair",
         "The pair with the smallest count came back.",
         "Which end of the counts is asked for?",
-        _counting(choose=lambda counts: min(counts, key=counts.get)),
+        counting(choose=lambda counts: min(counts, key=counts.get)),
     ),
     mistake(
         "the count as well",
         "The pair is right, but its count came along.",
         "What does the docstring promise, and what does `most_common` return?",
-        _counting(choose=_with_count),
+        counting(choose=_with_count),
     ),
     mistake(
         "the last of a tie",
         "Where several pairs are equally frequent, the one met last came back.",
         "Read the docstring on ties.",
-        _counting(choose=_last_of_ties),
+        counting(choose=_last_of_ties),
     ),
     mistake(
         "alphabetical",
         "Where several pairs are equally frequent, the alphabet decided.",
         "Read the docstring on ties.",
-        _counting(choose=lambda counts: min(counts, key=lambda p: (-counts[p], p))),
-        _counting(choose=lambda counts: max(counts, key=lambda p: (counts[p], p))),
+        counting(choose=lambda counts: min(counts, key=lambda p: (-counts[p], p))),
+        counting(choose=lambda counts: max(counts, key=lambda p: (counts[p], p))),
     ),
 )
 
@@ -225,8 +225,7 @@ def _merged(
     return tuple(result[::-1] if right else result)
 
 
-def _merging(**steps: Any) -> Callable:
-    return lambda word, pair: _merged(word, pair, **steps)
+merging = exchanging(_merged)
 
 
 def _in_text(word: Word, pair: Pair) -> Word:
@@ -287,7 +286,7 @@ MERGING = (
         "only the first place",
         "One occurrence was merged, the others were left.",
         "When does your search end?",
-        _merging(once=True),
+        merging(once=True),
         of=1,
     ),
     mistake(
@@ -310,7 +309,7 @@ MERGING = (
         "either order merged",
         "The same two symbols the other way round were merged as well.",
         "Is *ab* the same text as *ba*?",
-        _merging(same=lambda found, pair: sorted(found) == sorted(pair)),
+        merging(same=lambda found, pair: sorted(found) == sorted(pair)),
         of=1,
     ),
     mistake(
@@ -318,7 +317,7 @@ MERGING = (
         "The word was searched from its end: in *aaa* the last two were merged, not "
         "the first two.",
         "Read the docstring on the order.",
-        _merging(right=True),
+        merging(right=True),
         of=1,
     ),
     mistake(
@@ -332,7 +331,7 @@ MERGING = (
         "glued with a space",
         "The new symbol has a space in it, or the whole word came back as one text.",
         "Print the new symbol with `repr`.",
-        _merging(glue=" ".join),
+        merging(glue=" ".join),
         _text,
         of=1,
     ),
@@ -340,7 +339,7 @@ MERGING = (
         "pair put in as it is",
         "The pair itself stands in the word, a tuple in a tuple, not one new symbol.",
         "A symbol is a string.",
-        _merging(glue=tuple),
+        merging(glue=tuple),
         of=1,
     ),
 )
