@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.recurrent.shared import DOUBLE
 
 Slopes = tuple[Tensor, Tensor, Tensor]
 NAMES = ("sigmoid's slope", "tanh's slope", "ReLU's slope")
@@ -23,24 +22,24 @@ def _at_zero(call: Callable, x: Tensor) -> Look:
     found = call(x.clone())
     if not isinstance(found, tuple | list) or len(found) != len(NAMES):
         return Look({"result": found})
-    *smooth, bent = found
-    if isinstance(bent, Tensor) and bent.shape == x.shape:
-        bent = torch.where((x == 0) & (bent >= 0) & (bent <= 1), bent * 0, bent)
-    return Look(dict(zip(NAMES, (*smooth, bent), strict=True)))
+    *smooth, relu = found
+    if isinstance(relu, Tensor) and relu.shape == x.shape:
+        relu = torch.where((x == 0) & (relu >= 0) & (relu <= 1), relu * 0, relu)
+    return Look(dict(zip(NAMES, (*smooth, relu), strict=True)))
 
 
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
-    def case(name: str, *size: int, dtype: torch.dtype = DOUBLE) -> Case:
-        """Numbers on both sides of 0, none of them close to it or to 1."""
+    def case(name: str, *size: int, dtype: torch.dtype = torch.float64) -> Case:
+        """Numbers on both sides of 0, none of them close to it."""
         x = 0.2 + 1.8 * torch.rand(size, generator=draw, dtype=dtype)
         sign = torch.ones(x.numel(), dtype=dtype)
         sign[1::2] = -1
         return Case(name, (x * sign.view(size),), inputs=("x",))
 
-    extreme = torch.tensor([-800.0, -30.0, 0.3, 30.0, 800.0], dtype=DOUBLE)
-    corner = torch.tensor([-1.5, 0.0, 0.7], dtype=DOUBLE)
+    extreme = torch.tensor([-800.0, -30.0, 0.3, 30.0, 800.0], dtype=torch.float64)
+    corner = torch.tensor([-1.5, 0.0, 0.7], dtype=torch.float64)
     return [
         case("seven numbers", 7),
         case("a matrix, float32", 3, 5, dtype=torch.float32),
@@ -50,8 +49,8 @@ def _cases(seed: int) -> list[Case]:
 
 
 @mistake(
-    "values for slopes",
-    "These are the functions themselves, not how steep they are.",
+    "values instead of slopes",
+    "These are the values of the functions, not their slopes.",
     "Where is the sigmoid steepest, and what do you return there?",
 )
 def _values(x: Tensor) -> Slopes:
@@ -59,9 +58,8 @@ def _values(x: Tensor) -> Slopes:
 
 
 @mistake(
-    "the formula fed with x",
-    "The formulas for sigmoid and tanh were filled with x, not with what the function "
-    "makes of it.",
+    "x in place of the function's value",
+    "At least one formula got x itself where it needs the value of the function at x.",
     "In s (1 - s), what is s?",
     lambda x: (x * (1 - x), 1 - x.tanh() ** 2, (x > 0).to(x)),
     lambda x: (slopes(x)[0], 1 - x**2, (x > 0).to(x)),
@@ -72,25 +70,27 @@ def _fed_with_x(x: Tensor) -> Slopes:
 
 @mistake(
     "tanh not squared",
-    "The slope of tanh misses a square: it comes out above 1 for negative x.",
-    "At x = 0 the slope is 1. By symmetry, where else must it be equal?",
+    "A square is missing in the slope of tanh: it comes out above 1 for negative x.",
+    "The curve of tanh is symmetric: how should its slopes at -1 and 1 compare?",
 )
 def _unsquared(x: Tensor) -> Slopes:
     return slopes(x)[0], 1 - x.tanh(), (x > 0).to(x)
 
 
 @mistake(
-    "the tanh's formula for the sigmoid",
-    "The slope of the sigmoid is 1 minus its square, which is the rule for tanh.",
-    "At x = 0 the sigmoid is 0.5. How steep is it there, by the curve?",
+    "tanh's formula used for the sigmoid",
+    "The sigmoid's slope was computed as 1 minus its square, which is the rule for "
+    "tanh.",
+    "At x = 0 the sigmoid is 0.5. How steep is its curve there?",
 )
 def _squared_sigmoid(x: Tensor) -> Slopes:
     return 1 - x.sigmoid() ** 2, *slopes(x)[1:]
 
 
 @mistake(
-    "half of the sigmoid's slope",
-    "The slope of the sigmoid has one factor only: it does not fall for large x.",
+    "one factor of the sigmoid's slope",
+    "The sigmoid's slope has only one of its two factors, so it falls to 0 on one "
+    "side only.",
     "The curve is flat on both sides. Which factor goes to 0 on which side?",
     lambda x: (1 - x.sigmoid(), *slopes(x)[1:]),
 )
@@ -99,8 +99,9 @@ def _one_factor(x: Tensor) -> Slopes:
 
 
 @mistake(
-    "the ReLU's value for its slope",
-    "For positive x the third slope grows with x; the ReLU is a straight line there.",
+    "the ReLU itself, not its slope",
+    "For positive x the third slope grows with x, but the ReLU is a straight line "
+    "there.",
     "By how much does max(0, x) grow when x grows from 2 to 3?",
 )
 def _relu_itself(x: Tensor) -> Slopes:
@@ -108,8 +109,8 @@ def _relu_itself(x: Tensor) -> Slopes:
 
 
 @mistake(
-    "a slope below 0",
-    "For negative x the third slope is -1: the function would fall there.",
+    "a negative slope",
+    "For negative x the third slope is -1, as if the function were falling there.",
     "What does the ReLU return for -2 and for -3?",
 )
 def _sign(x: Tensor) -> Slopes:
@@ -128,8 +129,9 @@ def _by_exponentials(x: Tensor) -> Tensor:
 
 @mistake(
     "overflow",
-    "Far from 0 an exponential is infinite, and infinite by infinite is NaN.",
-    "Which functions of torch compute sigmoid and tanh without overflow?",
+    "Far from 0 an exponential overflows to infinity, and infinity divided by "
+    "infinity is NaN.",
+    "Which torch functions compute sigmoid and tanh without overflow?",
     lambda x: (_bell(x.exp()), *slopes(x)[1:]),
     lambda x: (slopes(x)[0], _by_exponentials(x), (x > 0).to(x)),
     lambda x: (slopes(x)[0], 4 * _bell((2 * x).exp()), (x > 0).to(x)),
@@ -143,7 +145,7 @@ def _overflow(x: Tensor) -> Slopes:
 @mistake(
     "0 divided by 0",
     "At x = 0 the slope of the ReLU is NaN: 0 was divided by 0.",
-    "Is x above 0, or is it not? That question needs no division.",
+    "Is x above 0 or not? Answering that takes no division.",
     lambda x: (*slopes(x)[:2], (x + x.abs()) / (2 * x)),
     lambda x: (*slopes(x)[:2], (1 + x / x.abs()) / 2),
 )

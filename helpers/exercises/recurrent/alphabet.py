@@ -31,8 +31,8 @@ def _cases(seed: int) -> list[Case]:
     own, capitals = "zebra !stop", "\n ABHabehnst"
     for name, characters, text in (
         ("a vocabulary of 25 characters", CHARACTERS, line(17, CHARACTERS)),
-        ("a vocabulary in an order of its own", own, line(17, own)),
-        ("capitals, and blanks at both ends", capitals, " A Hen\nHas the Bean \n"),
+        ("an unsorted vocabulary", own, line(17, own)),
+        ("capitals, and spaces at both ends", capitals, " A Hen\nHas the Bean \n"),
     ):
         cases += [
             Case(name, (text, characters), inputs=("text", "characters")),
@@ -57,17 +57,17 @@ def _from_one(text: str, characters: str) -> Tensor:
 
 @mistake(
     "code points",
-    "The ids are the computer's own numbers for the characters, up to a million.",
-    "How many rows would the first weight matrix need? Look into `characters` instead.",
+    "The ids are Unicode code points, which go up to a million.",
+    "How many rows would the first weight matrix need? Use `characters` instead.",
 )
 def _code_points(text: str, characters: str) -> Tensor:
     return torch.tensor([ord(one) for one in text])
 
 
 @mistake(
-    "a vocabulary of the text's own",
-    "The ids were counted in the characters of this text: another text would get "
-    "others for the same letters.",
+    "a vocabulary made from the text",
+    "The vocabulary was made from this text alone: in another text the same letters "
+    "would get other ids.",
     "Which of the two arguments holds the vocabulary?",
     lambda text, characters: encode(text, "".join(dict.fromkeys(text))),
 )
@@ -76,20 +76,21 @@ def _own_vocabulary(text: str, characters: str) -> Tensor:
 
 
 @mistake(
-    "numbers with a point",
-    "The ids are floating point; as an index they are refused.",
-    "Which dtype has a tensor made from a list of whole numbers?",
+    "floating-point ids",
+    "The ids are floating-point numbers, which torch does not accept as indices.",
+    "What dtype does `torch.tensor` give to a list of whole numbers?",
 )
 def _floats(text: str, characters: str) -> Tensor:
     return encode(text, characters).float()
 
 
 @mistake(
-    "capitals lost",
-    "Capitals got the ids of small letters.",
-    "A and a are two characters of the vocabulary. Does your code change the text?",
+    "capitals encoded as lower case",
+    "Capital letters got the ids of lower-case ones.",
+    "A and a are two different characters of the vocabulary. Does your code change "
+    "the text?",
 )
-def _small(text: str, characters: str) -> Tensor:
+def _lower_case(text: str, characters: str) -> Tensor:
     return encode("".join(_lowered(one, characters) for one in text), characters)
 
 
@@ -98,9 +99,9 @@ def _lowered(one: str, characters: str) -> str:
 
 
 @mistake(
-    "ends cut off",
-    "Blanks and line ends at the ends of the text got no id.",
-    "A blank is a character like any other: one id for each of them.",
+    "ends stripped before encoding",
+    "Spaces and newlines at the ends of the text got no id.",
+    "A space is a character like any other: each one needs an id.",
     lambda text, characters: encode(text.rstrip(), characters),
     lambda text, characters: encode(text.lstrip(), characters),
 )
@@ -109,9 +110,9 @@ def _trimmed(text: str, characters: str) -> Tensor:
 
 
 @mistake(
-    "a list in place of a text",
-    "The characters come back one by one, in a list.",
-    "Strings have a method that glues a list together.",
+    "a list instead of a string",
+    "The characters come back one by one, not joined into a string.",
+    "Strings have a method that joins a list of them.",
     lambda ids, characters: tuple(decode(ids, characters)),
     of=1,
 )
@@ -120,19 +121,19 @@ def _list(ids: Tensor, characters: str) -> Any:
 
 
 @mistake(
-    "glued with blanks",
-    "There is a blank between any two characters.",
-    "What stands between the quotes in front of `.join`?",
+    "joined with spaces",
+    "There is a space between every two characters.",
+    "What is between the quotes before `.join`?",
     of=1,
 )
-def _blanks(ids: Tensor, characters: str) -> str:
+def _spaces(ids: Tensor, characters: str) -> str:
     return " ".join(decode(ids, characters))
 
 
 @mistake(
-    "the computer's own numbers",
-    "The ids were taken for the computer's own numbers of characters.",
-    "In which of your arguments stands the character for an id?",
+    "ids read as code points",
+    "The ids were read as Unicode code points.",
+    "Which of your arguments says which character an id stands for?",
     of=1,
 )
 def _chr(ids: Tensor, characters: str) -> str:
@@ -150,19 +151,20 @@ def _before(ids: Tensor, characters: str) -> str:
 
 
 @mistake(
-    "capitals written small",
-    "Capitals come back as small letters.",
-    "The text should come back as it was. What is done to it at the end?",
+    "text lower-cased",
+    "Capital letters come back in lower case.",
+    "The text should come back unchanged. What does your code do to it at the end?",
     of=1,
 )
-def _written_small(ids: Tensor, characters: str) -> str:
+def _lowered_text(ids: Tensor, characters: str) -> str:
     return decode(ids, characters).lower()
 
 
 @mistake(
-    "ends of the text lost",
-    "The text came back without the blanks or line ends at its ends.",
-    "A blank is a character like any other. What is done to the text at the end?",
+    "ends stripped after decoding",
+    "The text came back without the spaces or newlines at its ends.",
+    "A space is a character like any other. What does your code do to the text at the "
+    "end?",
     lambda ids, characters: decode(ids, characters).rstrip(),
     lambda ids, characters: decode(ids, characters).lstrip(),
     of=1,
@@ -172,11 +174,11 @@ def _stripped(ids: Tensor, characters: str) -> str:
 
 
 @mistake(
-    "a tensor as a key",
-    "A dictionary was asked for a tensor: it knows the number, but not a tensor that "
-    "holds it.",
-    "Loop over `ids` and print the type of what you get. What does the list of its "
-    "numbers give?",
+    "a tensor as a dictionary key",
+    "A tensor was looked up in a dictionary whose keys are plain numbers: a tensor "
+    "that holds a number is not the same key.",
+    "Loop over `ids` and print the type of each item. How do you get plain numbers "
+    "out of a tensor?",
     of=1,
 )
 def _tensor_key(ids: Tensor, characters: str) -> str:
@@ -197,20 +199,20 @@ EXERCISES = (
             Answer("decode", decode, {"text": ""}),
         ),
         cases=_cases,
-        proves="ids are places in the vocabulary, int64; decoding undoes it, also for "
-        "capitals and for blanks at the ends",
+        proves="ids are places in the vocabulary, int64; decoding undoes encoding, "
+        "also for capitals and for spaces at the ends",
         misconceptions=(
             _from_one,
             _code_points,
             _own_vocabulary,
             _floats,
-            _small,
+            _lower_case,
             _trimmed,
             _list,
-            _blanks,
+            _spaces,
             _chr,
             _before,
-            _written_small,
+            _lowered_text,
             _stripped,
             _tensor_key,
         ),

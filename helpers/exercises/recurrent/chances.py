@@ -1,27 +1,40 @@
-"""7.7: temperature and top-k turn logits into chances."""
+"""7.7: temperature and top-k turn logits into probabilities."""
 
+import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
-from helpers.exercises.kit import normal
-from helpers.exercises.recurrent.shared import DOUBLE
+from helpers.exercises.kit import exchanging, normal
 
 
-def chances(logits: Tensor, temperature: float = 1.0, top_k: int | None = None):
-    """The course's own answer to 7.7."""
+def _threshold(logits: Tensor, top_k: int) -> Tensor:
+    """The k-th best logit of each row, (B, 1): the threshold."""
+    return logits.topk(top_k, -1).values[:, -1:]
+
+
+def _kept(logits: Tensor, top_k: int, others: float = float("-inf")) -> Tensor:
+    """All but the k largest logits of each row replaced by this number."""
+    return logits.masked_fill(logits < _threshold(logits, top_k), others)
+
+
+def chances(
+    logits: Tensor,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    *,
+    cut: Callable = _kept,
+    scale: Callable = operator.truediv,
+    softmax: Callable = lambda logits: logits.softmax(-1),
+) -> Tensor:
+    """The course's own answer to 7.7, in steps that a mistake can exchange."""
     if top_k is not None:
-        logits = _kept(logits, top_k)
-    return torch.softmax(logits / temperature, -1)
-
-
-def _kept(logits: Tensor, top_k: int) -> Tensor:
-    """All but the k largest logits of each row at minus infinity."""
-    worst = logits.topk(top_k, -1).values[:, -1:]
-    return logits.masked_fill(logits < worst, float("-inf"))
+        logits = cut(logits, top_k)
+    return softmax(scale(logits, temperature))
 
 
 def _cases(seed: int) -> list[Case]:
@@ -32,7 +45,7 @@ def _cases(seed: int) -> list[Case]:
         batch: int,
         words: int,
         *more: Any,
-        dtype: Any = DOUBLE,
+        dtype: Any = torch.float64,
         around: float = 0.0,
     ) -> Case:
         """No two logits of a row are close: k has a clear meaning."""
@@ -44,7 +57,7 @@ def _cases(seed: int) -> list[Case]:
         return Case(name, (logits, *more), inputs=names)
 
     return [
-        case("as they are", 3, 5),
+        case("no temperature, no top-k", 3, 5),
         case("cooler", 2, 6, 0.5),
         case("hotter, the best 3", 3, 7, 2.0, 3),
         case("k = 1", 2, 5, 0.8, 1),
@@ -62,245 +75,171 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-@mistake(
-    "multiplied by the temperature",
-    "A low temperature made the chances more equal; it should make them less so.",
-    "Divide or multiply? Try a temperature close to 0.",
-)
-def _multiplied(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-    return chances(logits, 1 / temperature, top_k)
+def _blocking(logits: Tensor, out: Tensor) -> Tensor:
+    return logits.masked_fill(out, float("-inf"))
 
 
-@mistake(
-    "no temperature",
-    "The temperature changes nothing.",
-    "Where does your code use `temperature`, and does a later line undo it?",
-)
-def _ignored(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-    return chances(logits, 1.0, top_k)
-
-
-@mistake(
-    "temperature after the softmax",
-    "The chances were divided by the temperature: they no longer add up to 1.",
-    "What has to be scaled, what goes into the softmax or what comes out?",
-)
-def _after(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-    return chances(logits, 1.0, top_k) / temperature
-
-
-@mistake(
-    "softmax over the batch",
-    "Each character's chances add up to 1 over the rows, not each row's over the "
-    "characters.",
-    "Which axis of (batch, vocabulary) is the choice made from?",
-)
-def _over_rows(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-    logits = logits if top_k is None else _kept(logits, top_k)
-    return torch.softmax(logits / temperature, 0)
-
-
-@mistake(
-    "one more than k",
-    "One character too many has a chance.",
-    "With k = 1, how many chances may be above 0? Watch whether it says < or <=.",
-)
-def _one_more(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-    more = None if top_k is None else min(top_k + 1, logits.shape[-1])
-    return chances(logits, temperature, more)
-
-
-@mistake(
-    "one less than k",
-    "One character too few has a chance; with k = 1 none is left.",
-    "Does the k-th best pass your comparison?",
-)
-def _one_less(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-    if top_k is not None:
-        worst = logits.topk(top_k, -1).values[:, -1:]
-        logits = logits.masked_fill(logits <= worst, float("-inf"))
-    return torch.softmax(logits / temperature, -1)
-
-
-@mistake(
-    "k ignored",
-    "All the characters keep a chance.",
-    "Where does your code use `top_k`?",
-)
-def _all(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-    return chances(logits, temperature)
-
-
-@mistake(
-    "the worst k",
-    "The k least likely characters were kept.",
-    "Which end of the sorted logits do you want?",
-)
-def _worst(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-    if top_k is not None:
-        best = logits.topk(top_k, -1, largest=False).values[:, -1:]
-        logits = logits.masked_fill(logits > best, float("-inf"))
-    return torch.softmax(logits / temperature, -1)
-
-
-@mistake(
-    "blocked with 0",
-    "The others got the logit 0, and exp(0) is 1: they still have a chance.",
-    "Which logit becomes 0 under the exponential?",
-    lambda logits, temperature=1.0, top_k=None: torch.softmax(
-        (
-            logits
-            if top_k is None
-            else logits * (logits >= logits.topk(top_k, -1).values[:, -1:])
-        )
-        / temperature,
-        -1,
-    ),
-)
-def _zeroed(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-    kept = logits if top_k is None else _kept(logits, top_k)
-    kept = kept.masked_fill(kept.isinf(), 0.0)
-    return torch.softmax(kept / temperature, -1)
-
-
-def _filled(number: float) -> Callable:
-    """Block with this number."""
+def _again(others: float, always: bool) -> Callable:
+    """Cut the probabilities, and put them through a second softmax."""
 
     def wrong(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-        kept = logits if top_k is None else _kept(logits, top_k)
-        kept = kept.masked_fill(kept.isinf(), number)
-        return torch.softmax(kept / temperature, -1)
-
-    return wrong
-
-
-LOW = mistake(
-    "blocked with a number",
-    "The others got a low logit, but not the lowest: it can lie above those that are "
-    "kept.",
-    "The softmax does not care where the logits lie, they may all be near -200. Which "
-    "number is below every logit?",
-    _filled(-30.0),
-    _filled(-50.0),
-    _filled(-100.0),
-    _filled(-10.0),
-)
-
-
-@mistake(
-    "exponentials that vanish",
-    "In float32 exp(-200) is 0: 0 was divided by 0.",
-    "The softmax of lesson 02 survives this. What does it do before the exponential?",
-)
-def _by_hand(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-    kept = logits if top_k is None else _kept(logits, top_k)
-    powers = (kept / temperature).exp()
-    return powers / powers.sum(-1, keepdim=True)
-
-
-@mistake(
-    "the k best blocked",
-    "The k best were blocked, and the others kept.",
-    "Print your mask for one row: is it True for what stays or for what goes?",
-)
-def _turned(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-    if top_k is not None:
-        worst = logits.topk(top_k, -1).values[:, -1:]
-        logits = logits.masked_fill(logits >= worst, float("-inf"))
-    return torch.softmax(logits / temperature, -1)
-
-
-def _twice(blocked: float, always: bool) -> Callable:
-    """Cut the chances, and put them through a softmax again."""
-
-    def wrong(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-        whole = torch.softmax(logits / temperature, -1)
+        whole = chances(logits, temperature)
         if top_k is not None:
-            worst = whole.topk(top_k, -1).values[:, -1:]
-            whole = whole.masked_fill(whole < worst, blocked)
+            whole = _kept(whole, top_k, others)
         return whole.softmax(-1) if always or top_k is not None else whole
 
     return wrong
 
 
-TWICE = mistake(
-    "a softmax of chances",
-    "Chances went into a softmax once more: they come out almost equal.",
-    "Exercise 7.5c: what belongs into a softmax?",
-    *tuple(
-        _twice(to, always) for to in (0.0, float("-inf")) for always in (True, False)
-    ),
-)
-
-
-@mistake(
-    "axis of the threshold lost",
-    "The thresholds are (B,), one for each row, and beside (B, V) they lie along the "
-    "wrong axis.",
-    "Print both shapes. Which axis should the thresholds keep?",
-)
-def _flat(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-    if top_k is not None:
-        worst = logits.topk(top_k, -1).values[:, -1]
-        logits = logits.masked_fill(logits < worst, float("-inf"))
-    return torch.softmax(logits / temperature, -1)
-
-
-@mistake(
-    "not shared out again",
-    "The others' chances were set to 0 after the softmax: what is left does not add "
-    "up to 1.",
-    "Cut first or last? If last, what is missing?",
-)
-def _not_shared(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
+def _not_renormalized(
+    logits: Tensor, temperature: float = 1.0, top_k: Any = None
+) -> Tensor:
     whole = chances(logits, temperature)
-    kept = logits if top_k is None else _kept(logits, top_k)
-    return whole * ~kept.isinf()
+    return whole if top_k is None else whole * (logits >= _threshold(logits, top_k))
 
 
-@mistake(
-    "one threshold for all rows",
-    "All rows were cut at one and the same logit.",
-    "The k best of each row are asked for. Which shape has your threshold?",
-    lambda logits, temperature=1.0, top_k=None: torch.softmax(
-        (
-            logits
-            if top_k is None
-            else logits.masked_fill(
-                logits < logits.topk(top_k, -1).values.min(), float("-inf")
-            )
-        )
-        / temperature,
-        -1,
+swap = exchanging(chances)
+MISTAKES = (
+    mistake(
+        "multiplied by the temperature",
+        "A low temperature made the probabilities more even; it should make them less "
+        "so.",
+        "Divide or multiply? Try a temperature close to 0.",
+        swap(scale=operator.mul),
     ),
-    lambda logits, temperature=1.0, top_k=None: torch.softmax(
-        (
-            logits
-            if top_k is None
-            else logits.masked_fill(
-                logits < logits.flatten().topk(top_k).values[-1], float("-inf")
+    mistake(
+        "no temperature",
+        "The temperature has no effect.",
+        "Where does your code use `temperature`, and does a later line undo it?",
+        swap(scale=lambda logits, temperature: logits),
+    ),
+    mistake(
+        "temperature after the softmax",
+        "The probabilities were divided by the temperature, so they no longer add up "
+        "to 1.",
+        "Which should be scaled: what goes into the softmax, or what comes out?",
+        lambda logits, temperature=1.0, top_k=None: (
+            chances(logits, 1.0, top_k) / temperature
+        ),
+    ),
+    mistake(
+        "softmax over the batch",
+        "The probabilities of each character add up to 1 over the rows; those of each "
+        "row should add up to 1 over the characters.",
+        "Along which axis of (batch, vocabulary) is a character chosen?",
+        swap(softmax=lambda logits: logits.softmax(0)),
+    ),
+    mistake(
+        "one more than k",
+        "One character too many was kept.",
+        "With k = 1, how many probabilities may be above 0? Check whether your "
+        "comparison says < or <=.",
+        swap(cut=lambda logits, k: _kept(logits, min(k + 1, logits.shape[1]))),
+    ),
+    mistake(
+        "one fewer than k",
+        "One character too few was kept; with k = 1 none is left.",
+        "Does the k-th best logit pass your comparison?",
+        swap(cut=lambda logits, k: _blocking(logits, logits <= _threshold(logits, k))),
+    ),
+    mistake(
+        "k ignored",
+        "Every character can still be drawn.",
+        "Where does your code use `top_k`?",
+        swap(cut=lambda logits, k: logits),
+    ),
+    mistake(
+        "the k worst kept",
+        "The k least likely characters were kept.",
+        "Which end of the sorted logits do you want?",
+        swap(cut=lambda logits, k: -_kept(-logits, k, float("inf"))),
+    ),
+    mistake(
+        "blocked with 0",
+        "The other logits became 0, and exp(0) is 1: those characters can still be "
+        "drawn.",
+        "Which logit has an exponential of 0?",
+        swap(cut=partial(_kept, others=0.0)),
+        swap(cut=lambda logits, k: logits * (logits >= _threshold(logits, k))),
+    ),
+    mistake(
+        "blocked with a finite number",
+        "The other logits became a low number, but the logits that are kept can be "
+        "lower still.",
+        "Only the differences between logits matter to a softmax, so all of them may "
+        "be near -200. Which number is below every logit?",
+        *(
+            swap(cut=partial(_kept, others=low))
+            for low in (-30.0, -50.0, -100.0, -10.0)
+        ),
+    ),
+    mistake(
+        "exponentials that underflow",
+        "In float32, exp(-200) underflows to 0, and 0 was divided by 0.",
+        "The softmax of lesson 02 survives this. What does it do before the "
+        "exponential?",
+        swap(softmax=lambda logits: logits.exp() / logits.exp().sum(-1, keepdim=True)),
+    ),
+    mistake(
+        "the k best blocked",
+        "The k best were blocked, and the others kept.",
+        "Print your mask for one row: is it True for what stays or for what goes?",
+        swap(cut=lambda logits, k: _blocking(logits, logits >= _threshold(logits, k))),
+    ),
+    mistake(
+        "a softmax of probabilities",
+        "Probabilities went through a second softmax and came out almost equal.",
+        "Exercise 7.5c: what belongs in a softmax?",
+        *(
+            _again(others, always)
+            for others in (0.0, float("-inf"))
+            for always in (True, False)
+        ),
+    ),
+    mistake(
+        "axis of the threshold lost",
+        "The thresholds have shape (B,), one per row, and against (B, V) they "
+        "broadcast along the wrong axis.",
+        "Print both shapes. Which axis should the thresholds keep?",
+        swap(
+            cut=lambda logits, k: _blocking(
+                logits, logits < _threshold(logits, k)[:, 0]
             )
-        )
-        / temperature,
-        -1,
+        ),
+    ),
+    mistake(
+        "not renormalized",
+        "The other probabilities were set to 0 after the softmax, so the rest no "
+        "longer adds up to 1.",
+        "Do you cut before the softmax or after it? If after, what is missing?",
+        _not_renormalized,
+    ),
+    mistake(
+        "one threshold for all rows",
+        "Every row was cut at the same logit.",
+        "The k best of each row are wanted. What shape does your threshold have?",
+        swap(
+            cut=lambda logits, k: _blocking(logits, logits < _threshold(logits, k)[0])
+        ),
+        swap(
+            cut=lambda logits, k: _blocking(
+                logits, logits < _threshold(logits, k).min()
+            )
+        ),
+        swap(
+            cut=lambda logits, k: _blocking(
+                logits, logits < logits.flatten().topk(k).values[-1]
+            )
+        ),
+    ),
+    mistake(
+        "only k columns",
+        "Only k probabilities per row came back, so nobody can tell which characters "
+        "they belong to.",
+        "Every character should get a probability, even if most of them are 0.",
+        swap(cut=lambda logits, k: logits.topk(k, -1).values),
     ),
 )
-def _same_for_all(logits: Tensor, temperature: float = 1.0, top_k: Any = None):
-    if top_k is not None:
-        worst = logits[0].topk(top_k).values[-1]
-        logits = logits.masked_fill(logits < worst, float("-inf"))
-    return torch.softmax(logits / temperature, -1)
-
-
-@mistake(
-    "only k columns",
-    "The chances of the k best come back alone: nobody knows whose they are.",
-    "There should be a chance for every character, most of them 0.",
-)
-def _narrow(logits: Tensor, temperature: float = 1.0, top_k: Any = None) -> Tensor:
-    best = logits if top_k is None else logits.topk(top_k, -1).values
-    return torch.softmax(best / temperature, -1)
-
 
 EXERCISES = (
     Exercise(
@@ -314,24 +253,6 @@ EXERCISES = (
         cases=_cases,
         proves="temperature, the k best of each row, k = 1 and k = all, logits far "
         "below 0, every row adds up to 1",
-        misconceptions=(
-            _multiplied,
-            _ignored,
-            _after,
-            _over_rows,
-            _one_more,
-            _one_less,
-            _all,
-            _worst,
-            _zeroed,
-            LOW,
-            _by_hand,
-            _turned,
-            TWICE,
-            _flat,
-            _not_shared,
-            _same_for_all,
-            _narrow,
-        ),
+        misconceptions=MISTAKES,
     ),
 )

@@ -1,4 +1,4 @@
-"""7.6: a pass over the text, compared by its loss and by the weights it leaves."""
+"""7.6: an epoch, compared by its loss and by the weights it leaves."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from torch.optim import SGD, Adam, Optimizer
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
-from helpers.exercises.kit import warm_up_optimizers
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import exchanging, number, warm_up_optimizers
 from helpers.text.characters import batches as cut
 
 Batches = list[tuple[Tensor, Tensor]]
@@ -19,7 +19,7 @@ WITHIN = 1e-5  # torch clips to `clip / (norm + 1e-6)`, the lesson to `clip / no
 
 
 class Reader(nn.Module):
-    """The smallest model with a memory; it notes in which mode it was trained."""
+    """The smallest model with a memory; it notes the mode in which it was trained."""
 
     def __init__(self, seed: int) -> None:
         """Three matrices, with unsaturated weights."""
@@ -85,27 +85,20 @@ def _learn(
     clip: float,
     batches: Batches,
     seed: int,
-    passes: int = 1,
+    epochs: int = 1,
     kind: type[Optimizer] = SGD,
 ) -> Look:
-    """Let a small model learn: what came back, and where its weights are."""
+    """Train a small model: what came back, and where its weights are."""
     model = Reader(seed).eval()
     optimizer = kind(model.parameters(), lr=1.0 if kind is SGD else 0.02)
     judged: dict[str, Any] = {}
-    for which in ("first", "second")[:passes]:
+    for which in ("first", "second")[:epochs]:
         loss = call(model, batches, optimizer, clip)
-        judged[f"loss of the {which} pass"] = _number(loss)
+        judged[f"loss of the {which} epoch"] = number(loss)
         weights = nn.utils.parameters_to_vector(model.parameters())
-        judged[f"weights after the {which} pass"] = weights
+        judged[f"weights after the {which} epoch"] = weights
     judged["mode while learning"] = "training" if all(model.modes) else "evaluation"
     return Look(judged)
-
-
-def _number(loss: Any) -> Any:
-    """A loss is as good in a tensor as it is bare; rounded, as messages show it all."""
-    if isinstance(loss, Tensor) and loss.is_floating_point() and loss.numel() == 1:
-        loss = loss.item()
-    return round(loss, 6) if isinstance(loss, float) else loss
 
 
 def _cases(seed: int) -> list[Case]:
@@ -120,7 +113,7 @@ def _cases(seed: int) -> list[Case]:
         return Case(name, args, look=look, tolerance=WITHIN)
 
     return [
-        case("3 batches, two passes, clip 0.05", (2, 4, 3), 0.05, passes=2),
+        case("3 batches, two epochs, clip 0.05", (2, 4, 3), 0.05, epochs=2),
         case("2 batches, clip 100", (3, 5, 2), 100.0),
         case("3 batches with Adam", (2, 5, 3), 0.1, kind=Adam),
     ]
@@ -209,163 +202,152 @@ def _one_batch(model: nn.Module, batches: Batches, optimizer, clip: float) -> fl
     return train_epoch(model, batches[:1], optimizer, clip)
 
 
-def _wrong(
-    name: str, done: str, where: str, *changes: dict | Callable
-) -> Misconception:
-    spellings = tuple(
-        partial(train_epoch, **change) if isinstance(change, dict) else change
-        for change in changes
-    )
-    return mistake(name, done, where, *spellings)
-
-
-def _kept(state: Tensor) -> Tensor:
-    return state
-
-
+swap = exchanging(train_epoch)
 MISTAKES = (
-    _wrong(
-        "state not cut off",
-        "The state carries its history into the next batch, and backward walks into a "
-        "graph that is gone.",
+    mistake(
+        "state not detached",
+        "The state carries its history into the next batch, and `backward` runs into "
+        "a graph that has been freed.",
         "Exercise 7.5: what has to happen to the state between two batches?",
-        {"carry": _kept},
+        swap(carry=lambda state: state),
     ),
-    _wrong(
+    mistake(
         "retain_graph",
-        "The graph was kept alive to silence one error, and the optimizer has changed "
-        "the weights under it.",
-        "Exercise 7.5: the message names a cure, but the cause is the state.",
-        {"carry": _kept, "update": _retained},
+        "The graph was kept to silence one error, but the optimizer has since changed "
+        "the weights in it.",
+        "Exercise 7.5: the error message suggests a cure, but the cause is the state.",
+        swap(carry=lambda state: state, update=_retained),
     ),
-    _wrong(
-        "state not carried",
-        "Every batch begins with an empty memory, although its rows go on.",
-        "What does the model return beside the logits, and who gets it next?",
-        {"carry": lambda state: None},
-        {"carry": torch.zeros_like},
+    mistake(
+        "state not carried along",
+        "Every batch starts with an empty memory, although its rows continue those of "
+        "the batch before.",
+        "What does the model return besides the logits, and who gets it next?",
+        swap(carry=lambda state: None),
+        swap(carry=torch.zeros_like),
     ),
-    _wrong(
+    mistake(
         "loss of the last batch",
-        "What comes back is the last batch's loss: it jumps from pass to pass.",
-        "The mean over all batches is asked for.",
-        {"result": lambda losses: losses[-1]},
+        "The loss of the last batch was returned: it jumps from epoch to epoch.",
+        "What is wanted is the mean over all batches.",
+        swap(result=lambda losses: losses[-1]),
     ),
-    _wrong(
+    mistake(
         "sum of the losses",
-        "The losses were added up: a longer text would look worse.",
-        "The mean over all batches is asked for.",
-        {"result": sum},
+        "The losses were only added up, so a longer text would look worse.",
+        "What is wanted is the mean over all batches.",
+        swap(result=sum),
     ),
-    _wrong(
+    mistake(
         "not clipped",
-        "The gradients were used at full length: not clipped when it matters.",
-        "When is a gradient there, when is it used, and where between the two is it "
-        "shortened?",
-        {"update": _unclipped},
-        {"update": _clipped_first},
-        {"update": _clipped_last},
+        "The gradients were not clipped before the optimizer used them.",
+        "Which call computes the gradients, which one uses them, and where between "
+        "the two should they be clipped?",
+        swap(update=_unclipped),
+        swap(update=_clipped_first),
+        swap(update=_clipped_last),
     ),
-    _wrong(
+    mistake(
         "clipped by value",
-        "Every number of the gradient was cut by itself, which bends its direction.",
-        "There are two functions for clipping: the norm is asked for.",
-        {"update": _by_value},
+        "Every entry of the gradient was clipped by itself, which changes its "
+        "direction.",
+        "torch has two functions for clipping. Which of them goes by the norm?",
+        swap(update=_by_value),
     ),
-    _wrong(
+    mistake(
         "each weight clipped alone",
-        "Each matrix had its gradient clipped by itself, so that their proportions "
-        "changed.",
-        "The norm of the whole gradient is asked for: all parameters in one call.",
-        {"update": _each_alone},
+        "The gradient of each matrix was clipped by itself, which changes their "
+        "proportions.",
+        "What counts is the norm of the whole gradient: all parameters in one call.",
+        swap(update=_each_alone),
     ),
-    _wrong(
+    mistake(
         "short gradients stretched",
-        "Every gradient was brought to the length `clip`, short ones as well.",
-        "What should happen to a gradient that is shorter than `clip`?",
-        {"update": _always_scaled},
+        "Every gradient was rescaled to the norm `clip`, even if it was shorter.",
+        "What should happen to a gradient whose norm is below `clip`?",
+        swap(update=_always_scaled),
     ),
-    _wrong(
+    mistake(
         "weights clipped",
         "The weights were clipped, not their gradients.",
-        "What is too long after a bad batch: the weights or the step?",
-        {"update": _weights_clipped},
+        "What is too large after a bad batch: the weights, or their gradients?",
+        swap(update=_weights_clipped),
     ),
-    _wrong(
+    mistake(
         "gradients never cleared",
-        "Each step also takes the gradients of steps before it.",
+        "Each step also uses the gradients of the steps before it.",
         "What does `backward` do with a gradient that is already there?",
-        {"update": _never_cleared},
+        swap(update=_never_cleared),
         _cleared_once,
     ),
-    _wrong(
+    mistake(
         "weights never moved",
-        "The loss comes back, but the weights stay where they were.",
-        "Four calls belong to a step: clear, backward, clip, step. In which order?",
-        {"update": _no_step},
-        {"update": _cleared_late},
-        {"update": lambda model, optimizer, loss, clip: None},
+        "A loss comes back, but the weights have not changed.",
+        "A training step has four calls: clear, backward, clip, step. In which order?",
+        swap(update=_no_step),
+        swap(update=_cleared_late),
+        swap(update=lambda model, optimizer, loss, clip: None),
     ),
-    _wrong(
+    mistake(
         "vocabulary on the last axis",
-        "The logits went into the loss as (batch, place, character); it wants the "
-        "characters on axis 1.",
+        "The logits went into the loss as (batch, length, vocabulary); it expects the "
+        "vocabulary on axis 1.",
         "Read the error: which two sizes does the loss compare?",
-        {"loss_of": lambda logits, y: F.cross_entropy(logits, y)},
+        swap(loss_of=lambda logits, y: F.cross_entropy(logits, y)),
     ),
-    _wrong(
-        "rows and places mixed",
-        "Logits and targets were flattened in different orders: most predictions were "
-        "compared with another place's character.",
+    mistake(
+        "rows and positions mixed up",
+        "Logits and targets no longer line up after your reshaping: most predictions "
+        "were compared with the character of another position.",
         "Flatten both in the same way, or move the vocabulary to axis 1.",
-        {
-            "loss_of": lambda logits, y: F.cross_entropy(
+        swap(
+            loss_of=lambda logits, y: F.cross_entropy(
                 logits.flatten(0, 1), y.T.flatten()
             )
-        },
-        {
-            "loss_of": lambda logits, y: F.cross_entropy(
+        ),
+        swap(
+            loss_of=lambda logits, y: F.cross_entropy(
                 logits.reshape(len(y), logits.shape[2], -1), y
             )
-        },
+        ),
     ),
-    _wrong(
+    mistake(
         "softmax before the loss",
         "The logits went through a softmax before the loss, which applies its own.",
         "Exercise 7.5c: what does `F.cross_entropy` expect?",
-        {"loss_of": lambda logits, y: _loss(logits.softmax(-1), y)},
+        swap(loss_of=lambda logits, y: _loss(logits.softmax(-1), y)),
     ),
-    _wrong(
-        "only the last place",
-        "Each row was judged by its last character only.",
-        "After how many of the T characters is a prediction due?",
-        {"loss_of": lambda logits, y: F.cross_entropy(logits[:, -1], y[:, -1])},
+    mistake(
+        "only the last position",
+        "In each row, only the prediction at the last position was scored.",
+        "After how many of the T characters does the model make a prediction?",
+        swap(loss_of=lambda logits, y: F.cross_entropy(logits[:, -1], y[:, -1])),
     ),
-    _wrong(
+    mistake(
         "one batch only",
-        "The pass ended after the first batch.",
+        "The epoch ended after the first batch.",
         "How far is your `return` indented?",
         _one_batch,
     ),
-    _wrong(
+    mistake(
         "trained on the input",
         "The model was asked to repeat x: the targets were never used.",
         "A batch is (x, y). Where does your loop use y?",
-        {"chosen": lambda x, y: (x, x)},
+        swap(chosen=lambda x, y: (x, x)),
     ),
-    _wrong(
+    mistake(
         "evaluation mode",
-        "The model was trained as it came, in evaluation mode: dropout never acted.",
+        "The model was trained in evaluation mode, so dropout was never active.",
         "Which method switches a module to training, and when?",
-        {"mode": lambda model: None},
-        {"mode": nn.Module.eval},
+        swap(mode=lambda model: None),
+        swap(mode=nn.Module.eval),
     ),
 )
 
 EXERCISES = (
     Exercise(
         "7.6",
-        "A pass over the text",
+        "One epoch of training",
         "function",
         difficulty=3,
         minutes=12,
@@ -373,8 +355,8 @@ EXERCISES = (
         core=True,
         answers=(Answer("train_epoch", train_epoch),),
         cases=_cases,
-        proves="mean loss and weights after two passes, SGD and Adam, the state "
-        "carried and cut off, clipping by norm, training mode",
+        proves="mean loss and weights after two epochs, SGD and Adam, the state "
+        "carried along and detached, clipping by norm, training mode",
         misconceptions=MISTAKES,
     ),
 )

@@ -1,33 +1,50 @@
 """7.9: one step of a GRU, with torch's reset gate."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception, mistake
-from helpers.exercises.kit import normal
-from helpers.exercises.recurrent.shared import BATCH_CUT, DOUBLE, NO_SIGMOID
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.exercises.kit import exchanging, normal
+from helpers.exercises.recurrent.shared import BATCH_CUT, NO_SIGMOID
 
 NAMES = ("x", "h", "W_x", "W_h", "b_x", "b_h")
 
 
 def gru_step(
-    x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b_x: Tensor, b_h: Tensor
+    x: Tensor,
+    h: Tensor,
+    W_x: Tensor,
+    W_h: Tensor,
+    b_x: Tensor,
+    b_h: Tensor,
+    *,
+    cut: Callable = lambda total, size: total.chunk(3, -1),
+    order: str = "rzn",
+    gates: Callable = lambda r, z: (r.sigmoid(), z.sigmoid()),
+    candidate: Callable = lambda read, past, r: (read + r * past).tanh(),
+    mix: Callable = lambda z, n, h: (1 - z) * n + z * h,
 ) -> Tensor:
-    """The course's own answer to 7.9."""
-    read_r, read_z, read_n = (x @ W_x.T + b_x).chunk(3, -1)
-    past_r, past_z, past_n = (h @ W_h.T + b_h).chunk(3, -1)
-    r, z = (read_r + past_r).sigmoid(), (read_z + past_z).sigmoid()
-    return (1 - z) * (read_n + r * past_n).tanh() + z * h
+    """The course's own answer to 7.9, in steps that a mistake can exchange."""
+    read = _named(order, cut(x @ W_x.T + b_x, h.shape[-1]))
+    past = _named(order, cut(h @ W_h.T + b_h, h.shape[-1]))
+    r, z = gates(read["r"] + past["r"], read["z"] + past["z"])
+    return mix(z, candidate(read["n"], past["n"], r), h)
+
+
+def _named(order: str, blocks: Sequence[Tensor]) -> dict[str, Tensor]:
+    """Name three blocks; any other number fails as it does in a student's line."""
+    first, second, third = blocks
+    return dict(zip(order, (first, second, third), strict=True))
 
 
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
     def case(name: str, batch: int, size: int, hidden: int, **more: Any) -> Case:
-        dtype = more.pop("dtype", DOUBLE)
+        dtype = more.pop("dtype", torch.float64)
         args = (
             normal(draw, batch, size, dtype=dtype),
             normal(draw, batch, hidden, scale=0.6, dtype=dtype),
@@ -40,36 +57,10 @@ def _cases(seed: int) -> list[Case]:
 
     return [
         case("sizes 2, 3 and 5", 2, 3, 5),
-        case("input and state of one size", 3, 4, 4),
+        case("input and state of the same size", 3, 4, 4),
         case("float32", 4, 6, 2, dtype=torch.float32),
         case("the gradient", 2, 5, 3, gradient=True),
     ]
-
-
-def _step(
-    order: str = "rzn",
-    gates: Callable = lambda r, z: (r.sigmoid(), z.sigmoid()),
-    candidate: Callable = lambda read, past, r: (read + r * past).tanh(),
-    mix: Callable = lambda z, n, h: (1 - z) * n + z * h,
-    cut: Callable = lambda total, size: total.chunk(3, -1),
-) -> Callable:
-    """A step with one part exchanged."""
-
-    def step(x, h, W_x, W_h, b_x, b_h) -> Any:
-        read, past = (
-            dict(zip(order, _three(cut(total, h.shape[-1])), strict=True))
-            for total in (x @ W_x.T + b_x, h @ W_h.T + b_h)
-        )
-        r, z = gates(read["r"] + past["r"], read["z"] + past["z"])
-        return mix(z, candidate(read["n"], past["n"], r), h)
-
-    return step
-
-
-def _three(blocks: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Fails where there are others than three, as it does in a student's line."""
-    first, second, third = blocks
-    return first, second, third
 
 
 def _reset_first(inside: bool) -> Callable:
@@ -95,121 +86,110 @@ def _bias_outside(x, h, W_x, W_h, b_x, b_h) -> Tensor:
     return (1 - z) * n + z * h
 
 
-def _one_bias(b_first: bool) -> Callable:
-    def step(x, h, W_x, W_h, b_x, b_h) -> Tensor:
-        zero = torch.zeros_like(b_x)
-        biases = (b_x, zero) if b_first else (zero, b_h)
-        return gru_step(x, h, W_x, W_h, *biases)
-
-    return step
-
-
-def _wrong(name: str, done: str, where: str, *spellings: Any) -> Misconception:
-    return mistake(name, done, where, *spellings)
-
-
+swap = exchanging(gru_step)
 MISTAKES = (
-    _wrong(
+    mistake(
         "update gate reversed",
-        "Where z is 1 the candidate was taken, where z is 0 the old state. Papers "
-        "differ here; the weights were made for z = keep.",
-        "By the formula of the task, what does z = 1 do?",
-        _step(mix=lambda z, n, h: z * n + (1 - z) * h),
+        "Where z is 1 the candidate was taken, and where z is 0 the old state. Papers "
+        "differ here; this exercise follows torch.",
+        "In the exercise's formula, what does z = 1 do?",
+        swap(mix=lambda z, n, h: z * n + (1 - z) * h),
     ),
-    _wrong(
+    mistake(
         "reset before the matrix",
-        "The reset gate met the old state before W_h. That is the first paper's GRU, "
-        "and a good one, but its weights are others.",
-        "By the formula of the task, does r stand before or behind the product with "
-        "W_h?",
+        "The reset gate was applied to the old state before W_h. That is the GRU of "
+        "the first paper, and a good one, but it needs other weights.",
+        "In the exercise's formula, does r come before the product with W_h, or after "
+        "it?",
         _reset_first(False),
         _reset_first(True),
     ),
-    _wrong(
+    mistake(
         "reset applied to the input",
-        "The reset gate was laid on the part of the input, not on that of the past.",
-        "What should be forgotten: what is read now, or what was before?",
-        _step(candidate=lambda read, past, r: (r * read + past).tanh()),
+        "The reset gate was applied to what comes from the input, not to what comes "
+        "from the past.",
+        "What should the gate make the network forget: what is read now, or what came "
+        "before?",
+        swap(candidate=lambda read, past, r: (r * read + past).tanh()),
     ),
-    _wrong(
+    mistake(
         "reset applied to both",
-        "The reset gate was laid on the whole sum.",
-        "What should be forgotten: what is read now, or what was before?",
-        _step(candidate=lambda read, past, r: (r * (read + past)).tanh()),
+        "The reset gate was applied to the whole sum.",
+        "What should the gate make the network forget: what is read now, or what came "
+        "before?",
+        swap(candidate=lambda read, past, r: (r * (read + past)).tanh()),
     ),
-    _wrong(
+    mistake(
         "no reset",
-        "The reset gate has no say in the candidate.",
+        "The reset gate has no effect on the candidate.",
         "Where does your code use r?",
-        _step(candidate=lambda read, past, r: (read + past).tanh()),
+        swap(candidate=lambda read, past, r: (read + past).tanh()),
     ),
-    _wrong(
+    mistake(
         "both gates equal",
         "One gate does the work of both.",
-        "r and z have rows of their own in both matrices.",
-        _step(gates=lambda r, z: (r.sigmoid(), r.sigmoid())),
-        _step(gates=lambda r, z: (z.sigmoid(), z.sigmoid())),
+        "r and z each have their own rows in both matrices.",
+        swap(gates=lambda r, z: (r.sigmoid(), r.sigmoid())),
+        swap(gates=lambda r, z: (z.sigmoid(), z.sigmoid())),
     ),
-    _wrong(
-        "the blocks in another order",
-        "The three blocks of N rows were taken in another order than r, z, n.",
-        "Compare the names on the left of your split with the order in the task.",
-        _step(order="zrn"),
-        _step(order="nrz"),
-        _step(order="rnz"),
-        _step(order="nzr"),
-        _step(order="znr"),
+    mistake(
+        "blocks in the wrong order",
+        "The three blocks of N rows were not taken in the order r, z, n.",
+        "Compare the names on the left of your split with the order in the exercise.",
+        swap(order="zrn"),
+        swap(order="nrz"),
+        swap(order="rnz"),
+        swap(order="nzr"),
+        swap(order="znr"),
     ),
-    _wrong(
+    mistake(
         *BATCH_CUT,
-        _step(cut=lambda total, size: total.chunk(3)),
-        _step(cut=lambda total, size: total.split(size)),
+        swap(cut=lambda total, size: total.chunk(3)),
+        swap(cut=lambda total, size: total.split(size)),
     ),
-    _wrong(
+    mistake(
         "bias outside the reset gate",
-        "The reset gate does not touch b_h: it stands outside of the brackets.",
-        "What exactly does r multiply in the formula of the task?",
+        "b_h was added outside the brackets, where the reset gate does not act on it.",
+        "In the exercise's formula, what exactly is multiplied by r?",
         _bias_outside,
     ),
-    _wrong(
+    mistake(
         "a bias left out",
-        "One of the two biases is not used, or neither.",
+        "At least one of the two biases is not used.",
         "Where does your code use b_x, and where b_h?",
-        _one_bias(True),
-        _one_bias(False),
-        lambda x, h, W_x, W_h, b_x, b_h: gru_step(
-            x, h, W_x, W_h, torch.zeros_like(b_x), torch.zeros_like(b_h)
-        ),
+        lambda x, h, W_x, W_h, b_x, b_h: gru_step(x, h, W_x, W_h, b_x, 0 * b_h),
+        lambda x, h, W_x, W_h, b_x, b_h: gru_step(x, h, W_x, W_h, 0 * b_x, b_h),
+        lambda x, h, W_x, W_h, b_x, b_h: gru_step(x, h, W_x, W_h, 0 * b_x, 0 * b_h),
     ),
-    _wrong(
+    mistake(
         "sigmoid on the candidate",
-        "The candidate went through a sigmoid: the state drifts above 0.",
+        "The candidate went through a sigmoid, so it can never be negative.",
         "A gate says how much, the candidate says what. Which one may be negative?",
-        _step(candidate=lambda read, past, r: (read + r * past).sigmoid()),
+        swap(candidate=lambda read, past, r: (read + r * past).sigmoid()),
     ),
-    _wrong(
-        "nothing bends the candidate",
+    mistake(
+        "no tanh on the candidate",
         "The candidate did not go through a tanh.",
-        "Which function stands around the candidate in the formula?",
-        _step(candidate=lambda read, past, r: read + r * past),
+        "In the formula, which function is applied to the candidate?",
+        swap(candidate=lambda read, past, r: read + r * past),
     ),
-    _wrong(
+    mistake(
         *NO_SIGMOID,
-        _step(gates=lambda r, z: (r.tanh(), z.tanh())),
-        _step(gates=lambda r, z: (r, z)),
+        swap(gates=lambda r, z: (r.tanh(), z.tanh())),
+        swap(gates=lambda r, z: (r, z)),
     ),
-    _wrong(
+    mistake(
         "candidate not gated",
         "The candidate was added in full to what z keeps.",
-        "In the formula, with what is n multiplied?",
-        _step(mix=lambda z, n, h: n + z * h),
+        "In the formula, what is n multiplied by?",
+        swap(mix=lambda z, n, h: n + z * h),
     ),
-    _wrong(
+    mistake(
         "nothing is kept",
-        "The old state is not mixed in: z has nothing to keep.",
-        "The new state is a mixture of two. Of which?",
-        _step(mix=lambda z, n, h: (1 - z) * n),
-        _step(mix=lambda z, n, h: n),
+        "The old state is not mixed in, so nothing of it is kept.",
+        "The new state is a mixture of two things. Which two?",
+        swap(mix=lambda z, n, h: (1 - z) * n),
+        swap(mix=lambda z, n, h: n),
     ),
 )
 

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.kit import normal
-from helpers.exercises.recurrent.shared import DOUBLE
+from helpers.exercises.kit import normal, number
 
 
 def carried(state: Tensor) -> Tensor:
@@ -31,8 +30,8 @@ def _look(call: Callable, state: Tensor) -> Look:
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
     sizes = {
-        "two rows": (2, 5, DOUBLE),
-        "three rows": (3, 4, DOUBLE),
+        "two rows": (2, 5, torch.float64),
+        "three rows": (3, 4, torch.float64),
         "float32": (2, 7, torch.float32),
     }
     return [
@@ -48,8 +47,9 @@ def _cases(seed: int) -> list[Case]:
 
 @mistake(
     "history kept",
-    "The state still hangs on all batches before: backward will go through them again.",
-    "Which method of a tensor gives the same numbers without their history?",
+    "The state still depends on all the batches before it, and `backward` will go "
+    "through them again.",
+    "Which tensor method gives the same numbers without their history?",
     lambda state: (state.retain_grad(), state)[1],
 )
 def _kept(state: Tensor) -> Tensor:
@@ -58,8 +58,8 @@ def _kept(state: Tensor) -> Tensor:
 
 @mistake(
     "copied with its history",
-    "A clone has numbers of its own, and the same history.",
-    "It is not the numbers that must be cut off, it is where they came from.",
+    "A clone is a copy of the numbers, but it keeps their history.",
+    "What has to be cut off is not the numbers, but where they came from.",
 )
 def _cloned(state: Tensor) -> Tensor:
     return state.clone()
@@ -67,7 +67,8 @@ def _cloned(state: Tensor) -> Tensor:
 
 @mistake(
     "memory lost",
-    "The state is all zeros: the history is gone, and what was remembered as well.",
+    "The state is all zeros: the history is gone, but so is everything that was "
+    "remembered.",
     "The numbers should be the same as before.",
     lambda state: torch.zeros(state.shape, dtype=state.dtype),
 )
@@ -76,18 +77,18 @@ def _zeroed(state: Tensor) -> Tensor:
 
 
 @mistake(
-    "a flag on a result",
-    "The state was told to need no gradient; only tensors that are nobody's result "
-    "can be told so.",
-    "Read the error: it names the method that it wants you to use.",
+    "requires_grad turned off",
+    "`requires_grad` was turned off, which torch allows only for tensors that were "
+    "not computed from others.",
+    "Read the error: it names the method to use instead.",
 )
 def _flagged(state: Tensor) -> Tensor:
     return state.requires_grad_(False)
 
 
 @mistake(
-    "numpy asked too early",
-    "Numpy can't hold a history, so torch refuses to hand the numbers over.",
+    "NumPy too early",
+    "A NumPy array can't hold a history, so torch refuses to convert the tensor.",
     "Read the error: which call does it want first?",
 )
 def _numpy(state: Tensor) -> Tensor:
@@ -100,9 +101,8 @@ def _any_case(value: Any) -> Look:
 
 
 def _rounded(value: Any) -> Look:
-    """Three decimals are asked for; more of them do no harm."""
-    if isinstance(value, Tensor) and value.is_floating_point() and value.numel() == 1:
-        value = value.item()
+    """Three decimals are wanted; more of them do no harm."""
+    value = number(value)
     if isinstance(value, Real) and not isinstance(value, int):
         value = round(float(value), 3)
     return Look({"value": value})
@@ -118,7 +118,7 @@ EXERCISES = (
         points=2,
         answers=(Answer("carried", carried, {"state": "batch, hidden"}),),
         cases=_cases,
-        proves="the same numbers, and nothing behind them",
+        proves="the same numbers, without their history",
         misconceptions=(_kept, _cloned, _zeroed, _flagged, _numpy),
     ),
     Exercise(
@@ -130,12 +130,12 @@ EXERCISES = (
         points=1,
         answers=(Answer("with_dropout", "B"),),
         cases=lambda seed: [Case("your value", look=_any_case)],
-        proves="what differs between two readings of one text, dropout did",
+        proves="dropout is what makes two readings of the same text differ",
         misconceptions=(
             mistake(
                 "the steady one",
                 "A predicts the same each time, as a function should.",
-                "What does dropout draw anew in every call?",
+                "What does dropout draw at random in every call?",
                 "A",
             ),
             mistake(
@@ -157,55 +157,57 @@ EXERCISES = (
         points=2,
         answers=(Answer("lowest_loss", math.log(1 + 60 / math.e)),),
         cases=lambda seed: [Case("your value", look=_rounded)],
-        proves="the best that cross-entropy can do with probabilities for logits",
+        proves="the lowest loss that is left when probabilities are taken for logits",
         misconceptions=(
             mistake(
                 "read off the curve",
-                "This is the 3.14 of the text, or pi, which begins with the same "
+                "This is the 3.14 from the text, or pi, which starts with the same "
                 "digits.",
-                "Compute the loss of the best row of probabilities: from the third "
-                "decimal on it is another number.",
+                "Compute the loss of the best row of probabilities: rounded to three "
+                "decimals, it is another number.",
                 3.14,
                 math.pi,
             ),
             mistake(
                 "no floor",
-                "0 is the floor for logits, which may grow as they like.",
+                "0 is the lowest loss for logits, which can grow without limit.",
                 "What is the largest number that a softmax can return?",
                 0,
                 0.0,
             ),
             mistake(
-                "a guess",
+                "the loss of a guess",
                 "That is the loss of a model that knows nothing: ln 61.",
-                "Give the right character the probability 1, and the others 0.",
+                "Give the right character the probability 1 and the others 0: what is "
+                "the loss then?",
                 4.1109,
             ),
             mistake(
-                "all logits 1",
-                "The sum was taken over 60 characters, the right one left out.",
-                "How many terms has the sum under the softmax?",
+                "right character left out",
+                "The sum in the softmax was taken over 60 characters, without the "
+                "right one.",
+                "How many terms does the sum in the softmax have?",
                 math.log(60 / math.e),
             ),
             mistake(
                 "terms miscounted",
-                "The sum under the softmax has other terms than one for each of the 61 "
-                "characters.",
-                "How many of them are exp(1), and how many exp(0)?",
+                "The sum in the softmax does not have one right term for each of the "
+                "61 characters.",
+                "How many of the terms are exp(1), and how many are exp(0)?",
                 math.log(61 / math.e),
                 math.log(1 + 61 / math.e),
             ),
             mistake(
                 "not yet the loss",
-                "That is the chance of the right character, or its logarithm.",
-                "What does the loss make of that chance?",
+                "That is the probability of the right character, or its logarithm.",
+                "How does the loss follow from that probability?",
                 1 / (1 + 60 / math.e),
                 -math.log(1 + 60 / math.e),
             ),
             mistake(
                 "in bits",
-                "The number is right in bits; `F.cross_entropy` counts in nats.",
-                "Which logarithm does the loss take?",
+                "The number is right in bits, but `F.cross_entropy` counts in nats.",
+                "Which logarithm does the loss use?",
                 math.log2(1 + 60 / math.e),
             ),
         ),

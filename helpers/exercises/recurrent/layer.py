@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 
 
 class RNN(nn.Module):
@@ -28,7 +28,7 @@ class RNN(nn.Module):
         return self.read(x, self.begin(x, state))
 
     def begin(self, x: Tensor, state: Tensor | None) -> Tensor:
-        """Zeros, if there is nothing to go on with."""
+        """The state before the first character: zeros, if none is given."""
         return x.new_zeros(len(x), self.hidden_size) if state is None else state
 
     def read(self, x: Tensor, h: Tensor) -> tuple:
@@ -49,7 +49,7 @@ class RNN(nn.Module):
 
 
 def _biases(network: nn.Module, vocabulary: int, hidden: int) -> Look:
-    """Whether b and b_y are there and do something, in a network of its own weights."""
+    """Whether b and b_y are there and used, in a network with fresh weights."""
     fresh = type(network)(vocabulary, hidden)
     there = {"b (hidden size)": hidden, "b_y (vocabulary)": vocabulary}
     return Look({name: _at_work(fresh, size) for name, size in there.items()})
@@ -66,13 +66,13 @@ def _at_work(network: nn.Module, size: int) -> str:
         vector += torch.arange(1.0, size + 1)
         after = network(ids)[0]
         vector.copy_(kept)
-        if not torch.equal(before, after):
+        if not torch.allclose(before, after, atol=1e-4):
             return "there"
     return "there, but not used" if vectors else "missing"
 
 
 def _two_texts(network: nn.Module, ids: Tensor) -> Look:
-    """What it says to a text that is not the first one it reads."""
+    """What it returns for a text that is not the first one it reads."""
     network(ids)
     found = network(ids)
     if not isinstance(found, tuple | list) or len(found) != 2:
@@ -114,12 +114,7 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _wrong(**steps: Any) -> type:
-    return type("_Wrong", (RNN,), steps)
-
-
-def _reading(loop: Any) -> type:
-    return _wrong(read=loop)
+swap = exchanging(RNN)
 
 
 def _fresh_each_step(self: RNN, x: Tensor, h: Tensor) -> tuple:
@@ -207,7 +202,7 @@ def _all_states(self: RNN, x: Tensor, h: Tensor) -> tuple:
 
 
 def _without(*parts: str, idle: bool = False) -> type:
-    """A network some of whose layers have no bias, but perhaps a vector never added."""
+    """A network without some of the biases, or with vectors that are never added."""
 
     def create(self: RNN, vocab_size: int, hidden_size: int) -> None:
         RNN.__init__(self, vocab_size, hidden_size)
@@ -217,54 +212,55 @@ def _without(*parts: str, idle: bool = False) -> type:
             if idle:
                 self.idle = nn.Parameter(torch.zeros(rows))
 
-    return _wrong(__init__=create)
+    return swap(__init__=create)
 
 
 MISTAKES = (
     mistake(
         "no b",
-        "The sum under the tanh has no bias: neither W_x nor W_h brings one.",
-        "Count the terms of the formula for h_t, and look up what `bias` says in each "
-        "`nn.Linear`.",
+        "The sum inside the tanh has no bias: neither W_x nor W_h has one.",
+        "Count the terms in the formula for h_t, and check `bias` in each `nn.Linear`.",
         _without("W_h"),
     ),
     mistake(
         "no b_y",
-        "The logits have no bias of their own: W_y brings none.",
-        "Count the terms of the formula for the logits.",
+        "The logits have no bias of their own: W_y has none.",
+        "Count the terms in the formula for the logits.",
         _without("W_y"),
     ),
     mistake(
         "no bias anywhere",
         "None of the three layers has a bias.",
-        "The formulas have two, b and b_y. Beside which matrices do they stand?",
+        "The formulas have two, b and b_y. Which matrices do they stand next to?",
         _without("W_h", "W_y"),
     ),
     mistake(
         "a bias that is never added",
-        "One of the two biases is created, and nothing reads it.",
+        "One of the two biases is created but never used.",
         "Which lines of your `forward` mention each parameter of `__init__`?",
         _without("W_h", idle=True),
         _without("W_y", idle=True),
     ),
     mistake(
         "a new zero state each step",
-        "Every character begins with an empty memory: none knows of those before it.",
+        "Every step starts from an empty memory, so no character knows about those "
+        "before it.",
         "Which state goes into the second step, and where does it come from?",
-        _reading(_fresh_each_step),
+        swap(read=_fresh_each_step),
     ),
     mistake(
         "the first state in every step",
-        "Every step begins with the state that was given, not with the one before it.",
+        "Every step starts from the initial state, not from the state that the step "
+        "before left.",
         "Under which name does your loop keep the new state?",
-        _reading(_given_each_step),
+        swap(read=_given_each_step),
     ),
     mistake(
         "the given state ignored",
-        "The network always begins with zeros, also when there is a state to go on "
+        "The network always starts from zeros, even when it is given a state to go on "
         "with.",
-        "What does your code do if `state` is not None?",
-        _wrong(
+        "What does your code do when `state` is not None?",
+        swap(
             begin=lambda self, x, state: torch.zeros(
                 len(x), self.hidden_size, dtype=x.dtype
             )
@@ -272,71 +268,73 @@ MISTAKES = (
     ),
     mistake(
         "output before update",
-        "The prediction is made before the character is read: it lags by one step.",
+        "The prediction is made before the character is read, so it lags one step "
+        "behind.",
         "In the figure, does the arrow to the logits leave from h_t or from h_(t-1)?",
-        _reading(_before_update),
+        swap(read=_before_update),
     ),
     mistake(
         "only the last logits",
-        "There are logits for the last character only; each place predicts its next "
-        "one.",
+        "There are logits for the last position only, but every position predicts its "
+        "next character.",
         "After how many of the characters do you need a prediction?",
-        _wrong(finish=lambda self, logits, h: (logits[-1], h)),
-        _wrong(finish=lambda self, logits, h: (logits[-1][:, None], h)),
+        swap(finish=lambda self, logits, h: (logits[-1], h)),
+        swap(finish=lambda self, logits, h: (logits[-1][:, None], h)),
     ),
     mistake(
         "time before batch",
-        "The logits are (time, batch, vocabulary): they were stacked along a new "
-        "first axis.",
-        "Which axis should the new one be when you glue the steps together?",
-        _wrong(finish=lambda self, logits, h: (torch.stack(logits), h)),
+        "The logits have shape (length, batch, vocabulary): they were stacked along a "
+        "new first axis.",
+        "Which axis should be the new one when you stack the steps?",
+        swap(finish=lambda self, logits, h: (torch.stack(logits), h)),
     ),
     mistake(
-        "rows and times mixed",
-        "The steps were glued along the first axis and then reshaped: each row holds "
-        "other rows' logits.",
-        "A reshape moves no number. Along which axis should the steps be glued?",
-        _wrong(finish=_reshaped),
+        "rows and steps mixed up",
+        "The steps were stacked along the first axis and then reshaped, so rows hold "
+        "the logits of other rows.",
+        "Reshaping does not swap axes. Along which axis should the steps be stacked?",
+        swap(finish=_reshaped),
     ),
     mistake(
-        "steps glued as more rows",
-        "The steps were put below each other, with no axis for the time.",
+        "steps concatenated",
+        "The steps were concatenated along an existing axis, so there is no axis for "
+        "time.",
         "What is the difference between `cat` and `stack`?",
-        _wrong(finish=lambda self, logits, h: (torch.cat(logits), h)),
-        _wrong(finish=lambda self, logits, h: (torch.cat(logits, 1), h)),
+        swap(finish=lambda self, logits, h: (torch.cat(logits), h)),
+        swap(finish=lambda self, logits, h: (torch.cat(logits, 1), h)),
     ),
     mistake(
         "a loop over the rows",
-        "The loop went through the batch: one text's state was handed to the next "
-        "text.",
+        "The loop ran over the batch, so the state of one text was passed on to the "
+        "next.",
         "Over which axis of (batch, time, vocabulary) does your loop run?",
-        _reading(_over_the_rows),
-        _reading(_over_the_rows_by_number),
+        swap(read=_over_the_rows),
+        swap(read=_over_the_rows_by_number),
     ),
     mistake(
-        "read from the end",
+        "read backwards",
         "The characters were read in reverse.",
         "Which character must the first step see?",
-        _reading(_backwards),
+        swap(read=_backwards),
     ),
     mistake(
         "the first state returned",
-        "What comes back is the state from before the first character.",
-        "The caller will go on behind the last character. Which state is that?",
-        _reading(_first_state),
+        "The state from before the first character was returned.",
+        "The caller will go on after the last character. Which state does that take?",
+        swap(read=_first_state),
     ),
     mistake(
         "all states returned",
-        "The states of all steps come back; the last one is asked for.",
-        "With which state would the next piece of text go on?",
-        _reading(_all_states),
+        "The states of all steps were returned, but only the last one is wanted.",
+        "From which state would the next piece of text continue?",
+        swap(read=_all_states),
     ),
     mistake(
         "softmax on the logits",
-        "Probabilities come out, or their logarithms, where logits are asked for.",
+        "Probabilities or their logarithms were returned instead of logits.",
         "Which of the two does `F.cross_entropy` expect?",
-        _wrong(finish=lambda self, logits, h: (torch.stack(logits, 1).softmax(-1), h)),
-        _wrong(
+        swap(finish=lambda self, logits, h: (torch.stack(logits, 1).softmax(-1), h)),
+        swap(
             finish=lambda self, logits, h: (
                 torch.stack(logits, 1).log_softmax(-1),
                 h,
@@ -345,38 +343,40 @@ MISTAKES = (
     ),
     mistake(
         "no tanh",
-        "Nothing bends the sum: step after step, the state can grow without end.",
+        "The sum went through no nonlinearity, so the state can grow without limit, "
+        "step after step.",
         "Compare your loop with your `rnn_step`.",
-        _wrong(step=lambda self, one, h: self.W_x(one) + self.W_h(h)),
+        swap(step=lambda self, one, h: self.W_x(one) + self.W_h(h)),
     ),
     mistake(
         "another activation",
-        "The sum went through a sigmoid or a ReLU.",
+        "The sum went through a sigmoid or a ReLU, not a tanh.",
         "Compare your loop with your `rnn_step`.",
-        _wrong(step=lambda self, one, h: (self.W_x(one) + self.W_h(h)).sigmoid()),
-        _wrong(step=lambda self, one, h: (self.W_x(one) + self.W_h(h)).relu()),
+        swap(step=lambda self, one, h: (self.W_x(one) + self.W_h(h)).sigmoid()),
+        swap(step=lambda self, one, h: (self.W_x(one) + self.W_h(h)).relu()),
     ),
     mistake(
-        "a state kept inside",
-        "The network kept its state: a text without one began where the last text had "
-        "ended.",
+        "a state kept in the module",
+        "The network kept its state: a text that came without one started where the "
+        "last text had ended.",
         "Who holds the state between two calls, the network or its caller?",
-        _wrong(begin=_begin_where_it_ended, finish=_keep),
+        swap(begin=_begin_where_it_ended, finish=_keep),
     ),
     mistake(
         "history cut at the border",
-        "The state was detached as it came in, or as it was given back.",
-        "What if the caller wants a gradient through two pieces of text? Who decides?",
-        _wrong(begin=_begin_cut),
-        _wrong(finish=_end_cut),
-        _wrong(begin=_begin_cut, finish=_end_cut),
+        "The state was detached when it came in, or when it was returned.",
+        "The caller may want a gradient through two pieces of text. Who should decide?",
+        swap(begin=_begin_cut),
+        swap(finish=_end_cut),
+        swap(begin=_begin_cut, finish=_end_cut),
     ),
     mistake(
         "history cut at each step",
-        "The state was detached inside the loop: no gradient reaches an earlier "
+        "The state was detached inside the loop, so no gradient reaches an earlier "
         "character.",
-        "Between batches the history is cut. And between the steps of a batch?",
-        _reading(_cut_each_step),
+        "Between batches the history is cut. Should it be cut between the steps of a "
+        "batch?",
+        swap(read=_cut_each_step),
     ),
 )
 
@@ -398,8 +398,9 @@ EXERCISES = (
             ),
         ),
         cases=_cases,
-        proves="every place predicts, the state goes on, begins with zeros and comes "
-        "back, also for a second text, b and b_y, the gradient through all steps",
+        proves="a prediction at every position, the state carried along, zero at "
+        "first and returned at the end, also for a second text, b and b_y, the "
+        "gradient through all steps",
         misconceptions=MISTAKES,
     ),
 )

@@ -1,16 +1,14 @@
-"""7.10: how much of the first state is left in a later one, by its gradient."""
+"""7.10: how much of the first state is left in later ones, by their gradients."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.functional import jacobian
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
-from helpers.exercises.kit import normal
-from helpers.exercises.recurrent.shared import DOUBLE
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import exchanging, normal
 
 
 def influence(
@@ -46,7 +44,7 @@ def _gated(W_x: Tensor, W_h: Tensor, x: Tensor, h: Tensor) -> Tensor:
 
 
 def _look(call: Callable, step: Callable, inputs: Tensor, h: Tensor) -> Look:
-    """The norms in float64: any dtype with a point will do."""
+    """The norms in float64: any floating-point dtype will do."""
     found = call(step, inputs, h)
     if isinstance(found, Tensor) and found.is_floating_point():
         found = found.double()
@@ -57,7 +55,7 @@ def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
     def case(name: str, kind: Callable, length: int, size: int, hidden: int, **more):
-        dtype = more.get("dtype", DOUBLE)
+        dtype = more.get("dtype", torch.float64)
         W_x = normal(draw, hidden, size, scale=0.5, dtype=dtype)
         W_h = normal(draw, hidden, hidden, scale=0.6, dtype=dtype)
         inputs = normal(draw, length, size, dtype=dtype)
@@ -139,120 +137,116 @@ def _states(step: Callable, inputs: Tensor, h: Tensor) -> Tensor:
     return torch.stack(sizes)
 
 
-def _wrong(name: str, done: str, where: str, *answers: Any) -> Misconception:
-    spellings = tuple(
-        partial(influence, **answer) if isinstance(answer, dict) else answer
-        for answer in answers
-    )
-    return mistake(name, done, where, *spellings)
-
-
+swap = exchanging(influence)
 MISTAKES = (
-    _wrong(
+    mistake(
         "one step at a time",
-        "Each number tells of one step alone, from h_(t-1) to h_t.",
+        "Each number describes a single step, from h_(t-1) to h_t.",
         "How do the derivatives of a chain of functions combine?",
-        {"product": _single_steps},
+        swap(product=_single_steps),
     ),
-    _wrong(
+    mistake(
         "product in the wrong order",
         "The matrices were multiplied in the other order, or each of them was "
         "transposed, which gives the same norms.",
-        "h_0 is changed first by step 1. On which side of the vector does its matrix "
-        "stand, and where does step 2's come?",
-        {"product": lambda whole, new: whole @ new},
-        {"product": lambda whole, new: new.T @ whole},
+        "Step 1 acts on h_0 first. On which side of the vector does its matrix stand, "
+        "and where does that of step 2 go?",
+        swap(product=lambda whole, new: whole @ new),
+        swap(product=lambda whole, new: new.T @ whole),
     ),
-    _wrong(
+    mistake(
         "entries multiplied",
         "The matrices were multiplied entry by entry.",
-        "What does the chain rule ask for, and which sign does that in torch?",
-        {"product": lambda whole, new: whole * new},
+        "What kind of product does the chain rule need, and which operator is that in "
+        "torch?",
+        swap(product=lambda whole, new: whole * new),
         lambda step, inputs, h: (
             influence(step, inputs, h, product=_single_steps, size=lambda one: one)
             .cumprod(0)
             .norm(dim=(1, 2))
         ),
     ),
-    _wrong(
+    mistake(
         "norms multiplied",
-        "The norms of the steps were multiplied; the norm of the product is asked for.",
+        "The norms of the steps were multiplied; what is wanted is the norm of the "
+        "product.",
         "First the product of the matrices, then one norm.",
         _norms_multiplied,
     ),
-    _wrong(
-        "the state stands still",
-        "Each derivative was taken at the first state.",
-        "Which state does step t begin with?",
-        {"advance": False},
+    mistake(
+        "the state never moves",
+        "Every derivative was taken at the first state.",
+        "Which state does step t start from?",
+        swap(advance=False),
     ),
-    _wrong(
+    mistake(
         "the state after the step",
-        "Each derivative was taken at the state behind its step, not before it.",
-        "Step 1 begins with h_0. Which state does your variable hold by then?",
+        "Each derivative was taken at the state after its step, not before it.",
+        "Step 1 starts from h_0. Which state does your variable hold by then?",
         _at_the_next,
     ),
-    _wrong(
+    mistake(
         "gradient of the sum",
-        "The derivative is that of the sum of all entries of h_t: parts of it cancel.",
+        "The derivative is that of the sum of all entries of h_t, in which parts "
+        "cancel.",
         "The Jacobian has a row for each entry of h_t. How many derivatives is that?",
         _of_sum,
     ),
-    _wrong(
-        "derivative by the input",
-        "The derivative was taken with respect to the characters read.",
+    mistake(
+        "derivative with respect to the input",
+        "The derivative was taken with respect to the input, not the state.",
         "Which of the two arguments of `step` is the memory?",
         _of_inputs_all,
     ),
-    _wrong(
+    mistake(
         "the spectral norm",
-        "The largest stretching was taken, which is called the spectral norm.",
-        "All entries count: the root of the sum of all squares is asked for.",
-        {"size": lambda whole: torch.linalg.matrix_norm(whole, 2)},
-        {"size": lambda whole: torch.linalg.svdvals(whole)[0]},
+        "The largest singular value was taken, which is called the spectral norm.",
+        "All entries count: what is wanted is the root of the sum of all squares.",
+        swap(size=lambda whole: torch.linalg.matrix_norm(whole, 2)),
+        swap(size=lambda whole: torch.linalg.svdvals(whole)[0]),
     ),
-    _wrong(
+    mistake(
         "no root",
-        "The squares were added up, and no root was taken.",
-        "What does a norm do when the matrix is doubled?",
-        {"size": lambda whole: whole.square().sum()},
-        {"size": lambda whole: (whole.T @ whole).trace()},
+        "The squares were added up, but no root was taken.",
+        "What should happen to a norm when the matrix is doubled?",
+        swap(size=lambda whole: whole.square().sum()),
+        swap(size=lambda whole: (whole.T @ whole).trace()),
     ),
-    _wrong(
-        "sizes added up",
-        "The sizes of the entries were added up, without squares.",
-        "The root of the sum of all squares is asked for.",
-        {"size": lambda whole: whole.abs().sum()},
-        {"size": lambda whole: whole.norm(p=1)},
+    mistake(
+        "absolute values added up",
+        "The absolute values of the entries were added up, not their squares.",
+        "What is wanted is the root of the sum of all squares.",
+        swap(size=lambda whole: whole.abs().sum()),
+        swap(size=lambda whole: whole.norm(p=1)),
     ),
-    _wrong(
+    mistake(
         "the mean of the squares",
         "The squares were averaged before the root, not added up.",
-        "What does the identity of size N get: 1, or the root of N?",
-        {"size": lambda whole: whole.square().mean().sqrt()},
-        {"size": lambda whole: whole.norm() / len(whole)},
+        "What should the identity matrix of size N give: 1, or the root of N?",
+        swap(size=lambda whole: whole.square().mean().sqrt()),
+        swap(size=lambda whole: whole.norm() / len(whole)),
     ),
-    _wrong(
+    mistake(
         "one step behind",
-        "The first number is that of no step at all, and the last one is missing.",
-        "The first number tells how h_1 hangs on h_0.",
+        "The first number is for no steps at all, and the last one is missing.",
+        "The first number says how strongly h_1 depends on h_0.",
         _shifted,
     ),
-    _wrong(
+    mistake(
         "one number too many",
-        "The list begins with no step at all, where h_0 hangs on itself.",
-        "One number for each input: the first tells how h_1 hangs on h_0.",
+        "The list starts with no steps at all, where h_0 depends on itself.",
+        "One number for each input: the first says how strongly h_1 depends on h_0.",
         _with_begin,
     ),
-    _wrong(
+    mistake(
         "only the last",
         "One number came back, that of the last step.",
-        "One number for each input is asked for.",
+        "What is wanted is one number for each input.",
         _only_last,
     ),
-    _wrong(
-        "the length of the states",
-        "These are the norms of the states: nothing was derived.",
+    mistake(
+        "norms of the states",
+        "These are the norms of the states: no derivative was taken.",
         "Which function of torch gives a matrix of derivatives?",
         _states,
     ),

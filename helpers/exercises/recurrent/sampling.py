@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises import kit
 from helpers.experiments.character_models import chances
 
@@ -16,13 +16,13 @@ ROWS, LENGTH = 20, 32  # 640 draws
 
 
 class Oracle(nn.Module):
-    """Says one character only, which hangs on every character read so far.
+    """Predicts a single character, which depends on every character read so far.
 
-    In training mode it says another one, as dropout might make it do.
+    In training mode it predicts another one, as dropout might make it do.
     """
 
     def __init__(self, sure: float) -> None:
-        """Say the character with a logit of `sure`, the others with 0."""
+        """Give that character a logit of `sure`, and the others 0."""
         super().__init__()
         self.sure = nn.Parameter(torch.tensor(sure))
         self.read = 0
@@ -39,10 +39,10 @@ class Oracle(nn.Module):
 
 
 class Coin(nn.Module):
-    """Says 1 or 2 after whatever it read, the others never."""
+    """Predicts 1 or 2 after whatever it has read, and never anything else."""
 
     def __init__(self, gap: float) -> None:
-        """Say 2 with a logit that is larger by `gap`."""
+        """Give 2 a logit that is larger by `gap`."""
         super().__init__()
         self.row = nn.Parameter(torch.tensor([-90.0, 0.0, gap, -90.0]))
 
@@ -88,7 +88,7 @@ def _look(
     top_k: int | None,
     make: Callable,
 ) -> Look:
-    """Let it write; the model counts what it reads. Twice the text is no offence."""
+    """Let it write; the model counts what it reads. Up to twice the text is fine."""
     model = make().train()
     found = call(model, ids, length, temperature, top_k)
     often = model.read > 2 * (ids.shape[1] + length)
@@ -99,11 +99,11 @@ def _look(
 def _counted(
     call: Callable, ids: Tensor, length: int, temperature: float, top_k: int | None
 ) -> Look:
-    """How often was the likelier of two characters drawn?
+    """How often was the more likely of two characters drawn?
 
-    It has the chance 0.7. The verdict allows 5 sigma either way: a right answer misses
-    it once in a million times. (The seed is set before each case, so it is always the
-    same draw anyway.) Never looking at the temperature is 15 sigma off, argmax 17.
+    Its probability is 0.7. The verdict allows 5 sigma either way, which a right answer
+    misses once in a million times. (The seed is set before each case, so the draw is
+    always the same anyway.) Ignoring the temperature is 15 sigma off, argmax 17.
     """
     found = call(Coin(0.8473 * temperature), ids, length, temperature, top_k)
     if not isinstance(found, Tensor) or found.dim() != 2:
@@ -115,8 +115,8 @@ def _counted(
     elif count == total:
         said = "always"
     else:
-        said = "too often" if count > 0.7 * total else "too seldom"
-    return Look({"how often the likelier of two is drawn": said})
+        said = "too often" if count > 0.7 * total else "too rarely"
+    return Look({"how often the more likely of two is drawn": said})
 
 
 def _cases(seed: int) -> list[Case]:
@@ -129,7 +129,7 @@ def _cases(seed: int) -> list[Case]:
         return Case(name, (ids, *options), inputs=names, look=look)
 
     coin = Case(
-        "two characters, chances 0.7 and 0.3",
+        "two characters, probabilities 0.7 and 0.3",
         (torch.ones(ROWS, 1, dtype=torch.long), LENGTH, 4.0, None),
         inputs=("ids", "length", "temperature", "top_k"),
         look=_counted,
@@ -143,11 +143,6 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
-    spellings = tuple(partial(sample, **change) for change in changes)
-    return mistake(name, done, where, *spellings)
-
-
 def _no_temperature(logits: Tensor, temperature: float, top_k: int | None) -> Tensor:
     return chances(logits, 1.0, top_k)
 
@@ -156,116 +151,118 @@ def _no_k(logits: Tensor, temperature: float, top_k: int | None) -> Tensor:
     return chances(logits, temperature)
 
 
+swap = kit.exchanging(sample)
 MISTAKES = (
-    _wrong(
+    mistake(
         "argmax",
-        "The likeliest character is taken each time; nothing is drawn.",
-        "Which function of torch draws by given chances?",
-        {"draw": lambda chances: chances.argmax(-1, keepdim=True)},
+        "The most likely character is taken each time; nothing is drawn at random.",
+        "Which torch function draws from given probabilities?",
+        swap(draw=lambda chances: chances.argmax(-1, keepdim=True)),
     ),
-    _wrong(
+    mistake(
         "dropout while sampling",
-        "The model wrote in training mode: its dropout was active.",
-        "Which method switches a module to evaluation?",
-        {"mode": lambda model: None},
-        {"mode": nn.Module.train},
+        "The model wrote in training mode, with its dropout active.",
+        "Which method switches a module to evaluation mode?",
+        swap(mode=lambda model: None),
+        swap(mode=nn.Module.train),
     ),
-    _wrong(
+    mistake(
         "state forgotten",
-        "Each step read one character with an empty memory.",
-        "What does the model return beside the logits, and who gets it next?",
-        {"remember": lambda new, old: None},
+        "Each step read its character with an empty memory.",
+        "What does the model return besides the logits, and who gets it next?",
+        swap(remember=lambda new, old: None),
     ),
-    _wrong(
-        "state never renewed",
-        "Each new character was read with the state of the beginning: the new ones "
-        "before it are forgotten.",
+    mistake(
+        "state never updated",
+        "Each new character was read with the state from the end of the beginning, so "
+        "the new characters before it are forgotten.",
         "Each call of the model returns a state. Which one does the next call get?",
-        {"remember": lambda new, old: new if old is None else old},
+        swap(remember=lambda new, old: new if old is None else old),
     ),
-    _wrong(
+    mistake(
         "last character read again",
         "The beginning was read, and then its last character once more.",
-        "What came back when the beginning was read, and what can be drawn from it?",
-        {"begin": lambda model, ids: (ids[:, -1:], model(ids, None)[1])},
+        "What did the model return when it read the beginning, and what can be drawn "
+        "from that?",
+        swap(begin=lambda model, ids: (ids[:, -1:], model(ids, None)[1])),
     ),
-    _wrong(
+    mistake(
         "read twice",
-        "The whole text was read again in each step, on top of a state that knows it "
-        "already.",
+        "The whole text was read again in each step, on top of a state that already "
+        "knows it.",
         "The state stands for all that was read. What is left to read?",
-        {"feed": lambda whole, new: whole},
+        swap(feed=lambda whole, new: whole),
     ),
-    _wrong(
+    mistake(
         "all read again, no state",
-        "The whole text was read again for each new character, and the state never "
-        "went along: the longer the text, the slower.",
-        "What does the model return beside the logits, and who gets it next?",
-        {"feed": lambda whole, new: whole, "remember": lambda new, old: None},
+        "The whole text was read again for each new character, and the state was "
+        "never passed on: the longer the text, the slower.",
+        "What does the model return besides the logits, and who gets it next?",
+        swap(feed=lambda whole, new: whole, remember=lambda new, old: None),
     ),
-    _wrong(
+    mistake(
         "beginning not read",
         "Only the last character of the beginning was read.",
         "What does the first call of the model get?",
-        {"begin": lambda model, ids: (ids[:, -1:], None)},
+        swap(begin=lambda model, ids: (ids[:, -1:], None)),
     ),
-    _wrong(
+    mistake(
         "the beginning's first prediction",
-        "The first new character was chosen behind the first character of the "
-        "beginning, not behind its last.",
-        "Which of the T rows of logits stands behind the whole beginning?",
-        {"pick": lambda logits: logits[:, 0]},
+        "The first new character was drawn from the prediction after the first "
+        "character of the beginning, not after its last.",
+        "Which of the T rows of logits has seen the whole beginning?",
+        swap(pick=lambda logits: logits[:, 0]),
     ),
-    _wrong(
+    mistake(
         "beginning not returned",
         "Only the new characters come back.",
-        "The result is (B, T + length): the beginning stands first.",
-        {"result": lambda whole, start: whole[:, start:]},
+        "The result is (B, T + length): the beginning comes first.",
+        swap(result=lambda whole, start: whole[:, start:]),
     ),
-    _wrong(
+    mistake(
         "one character too many",
-        "The text is longer by one than it should be.",
-        "How often does your loop draw?",
-        {"more": 1},
+        "The text is one character longer than it should be.",
+        "How many times does your loop draw?",
+        swap(more=1),
     ),
-    _wrong(
+    mistake(
         "one character too few",
-        "The text is shorter by one than it should be.",
-        "How often does your loop draw? The beginning does not count.",
-        {"more": -1},
+        "The text is one character shorter than it should be.",
+        "How many times does your loop draw? The beginning does not count.",
+        swap(more=-1),
     ),
-    _wrong(
+    mistake(
         "temperature not used",
-        "The temperature does not reach the chances.",
+        "The temperature has no effect on the probabilities.",
         "Follow `temperature` through your function.",
-        {"shape": _no_temperature},
+        swap(shape=_no_temperature),
     ),
-    _wrong(
+    mistake(
         "k not used",
-        "`top_k` does not reach the chances.",
+        "`top_k` has no effect on the probabilities.",
         "Follow `top_k` through your function.",
-        {"shape": _no_k},
+        swap(shape=_no_k),
     ),
-    _wrong(
+    mistake(
         "neither temperature nor k used",
-        "Neither the temperature nor `top_k` reaches the chances.",
-        "What do you draw from? Exercise 7.7 made something for it.",
-        {"shape": lambda logits, temperature, top_k: logits.softmax(-1)},
+        "Neither the temperature nor `top_k` has any effect on the probabilities.",
+        "What do you draw from? Exercise 7.7 made something for that.",
+        swap(shape=lambda logits, temperature, top_k: logits.softmax(-1)),
     ),
 )
 
 EXERCISES = (
     Exercise(
         "7.7b",
-        "Write on",
+        "Keep writing",
         "function",
         difficulty=3,
         minutes=8,
         points=2,
         answers=(Answer("sample", sample, {"ids": "batch, length"}),),
         cases=_cases,
-        proves="the whole beginning read, nothing again and again, the state carried, "
-        "dropout off, temperature and k used, drawn by chance",
+        proves="the whole beginning read, nothing read again and again, the state "
+        "carried along, dropout off, temperature and k used, drawn at random",
         misconceptions=MISTAKES,
     ),
 )

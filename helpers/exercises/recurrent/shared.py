@@ -1,14 +1,9 @@
-"""What the exercises share: random tensors that leave no gate saturated."""
+"""Mistakes that are possible in several steps: name, what was done, where to look."""
 
-import torch
-
-DOUBLE = torch.float64
-
-# Mistakes that more than one step can hold: name, what was done, where to look.
 BIAS_TWICE = (
     "the bias added twice",
-    "The bias was added twice, once beside each matrix.",
-    "Count the terms of the sum in the formula, and those of your line.",
+    "The bias was added twice, once for each matrix.",
+    "Count the terms in the formula's sum, and those in your line.",
 )
 BATCH_CUT = (
     "the batch cut into blocks",
@@ -18,6 +13,7 @@ BATCH_CUT = (
 )
 NO_SIGMOID = (
     "no sigmoid on the gates",
-    "The gates went through a tanh, or through nothing: they can be negative.",
-    "A gate says how much, from 0 to 1. Which function does that?",
+    "The gates went through a tanh, or through nothing at all, so they can be "
+    "negative.",
+    "A gate says how much, from 0 to 1. Which function gives such numbers?",
 )

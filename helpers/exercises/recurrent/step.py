@@ -5,9 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception, mistake
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
 from helpers.exercises.kit import normal
-from helpers.exercises.recurrent.shared import BIAS_TWICE, DOUBLE
+from helpers.exercises.recurrent.shared import BIAS_TWICE
 
 NAMES = ("x", "h", "W_x", "W_h", "b")
 
@@ -21,7 +21,7 @@ def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
     def case(name: str, batch: int, size: int, hidden: int, **more: Any) -> Case:
-        dtype = more.pop("dtype", DOUBLE)
+        dtype = more.pop("dtype", torch.float64)
         args = (
             normal(draw, batch, size, scale=0.7, dtype=dtype),
             normal(draw, batch, hidden, scale=0.5, dtype=dtype),
@@ -33,98 +33,96 @@ def _cases(seed: int) -> list[Case]:
 
     return [
         case("sizes 2, 3 and 5", 2, 3, 5),
-        case("input and state of one size", 3, 4, 4),
+        case("input and state of the same size", 3, 4, 4),
         case("float32", 4, 6, 2, dtype=torch.float32),
         case("the gradient", 2, 5, 3, gradient=True),
     ]
 
 
-def _wrong(name: str, done: str, where: str, *spellings: Any) -> Misconception:
-    return mistake(name, done, where, *spellings)
-
-
 MISTAKES = (
-    _wrong(
+    mistake(
         "no tanh",
-        "Nothing bends the sum: step after step, the state can grow without end.",
-        "Which function stands around the whole sum in the formula?",
+        "The sum went through no nonlinearity, so the state can grow without limit, "
+        "step after step.",
+        "In the formula, which function is applied to the whole sum?",
         lambda x, h, W_x, W_h, b: x @ W_x.T + h @ W_h.T + b,
     ),
-    _wrong(
-        "input and hidden weights exchanged",
-        "The input met W_h and the state met W_x.",
+    mistake(
+        "input and hidden weights swapped",
+        "x was multiplied by W_h, and h by W_x.",
         "W_x is (N, D), W_h is (N, N). Which of x and h has D numbers?",
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_h.T + h @ W_x.T + b),
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_h + h @ W_x + b),
     ),
-    _wrong(
+    mistake(
         "W_h not transposed",
-        "The state met the columns of W_h where it should meet its rows. As W_h is "
-        "square, no error says so.",
+        "h was multiplied with the columns of W_h instead of its rows. W_h is square, "
+        "so there is no error.",
         "Treat W_h like W_x: one row per hidden unit.",
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + h @ W_h + b),
     ),
-    _wrong(
+    mistake(
         "W_x not transposed",
-        "The input met W_x as it stands, and the inner sizes do not fit, or fit by "
-        "accident.",
-        "Put the shapes side by side: (B, D) and (N, D). What has to be turned?",
+        "x was multiplied by W_x as it is: the inner sizes do not match, or match "
+        "only by accident.",
+        "Put the shapes side by side: (B, D) and (N, D). What has to be transposed?",
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x + h @ W_h + b),
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x + h @ W_h.T + b),
     ),
-    _wrong(
-        "columns for rows",
-        "x and h were turned, so that each column of the sum is one text: (N, B), not "
+    mistake(
+        "texts in columns",
+        "x and h were transposed, so each column of the sum is one text: (N, B), not "
         "(B, N).",
-        "Which factor of each product can be turned instead, so that rows stay rows?",
+        "Which factor of each product can be transposed instead, so that rows stay "
+        "rows?",
         lambda x, h, W_x, W_h, b: torch.tanh(W_x @ x.T + W_h @ h.T + b),
         lambda x, h, W_x, W_h, b: torch.tanh(W_x @ x.T + W_h @ h.T + b[:, None]),
     ),
-    _wrong(
+    mistake(
         "matrix times rows",
-        "The formula was taken as it stands, for one column vector; here each row of "
-        "x and h is one.",
+        "The formula was used as it is, for one column vector; here x and h hold one "
+        "vector in each row.",
         "Put the shapes side by side: (N, D) and (B, D). Which order fits, and what "
-        "has to be turned?",
+        "has to be transposed?",
         lambda x, h, W_x, W_h, b: torch.tanh(W_x @ x + W_h @ h + b),
     ),
-    _wrong(
+    mistake(
         "no bias",
-        "The bias is left out.",
-        "Count the terms of the sum in the formula.",
+        "The bias was left out.",
+        "Count the terms in the formula's sum.",
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + h @ W_h.T),
     ),
-    _wrong(
+    mistake(
         *BIAS_TWICE,
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + b + h @ W_h.T + b),
     ),
-    _wrong(
-        "the past forgotten",
+    mistake(
+        "h unused",
         "The old state has no influence: this is a layer without memory.",
         "Where does your line use h?",
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + b),
     ),
-    _wrong(
-        "the input ignored",
+    mistake(
+        "x unused",
         "The input has no influence on the new state.",
         "Where does your line use x?",
         lambda x, h, W_x, W_h, b: torch.tanh(h @ W_h.T + b),
     ),
-    _wrong(
-        "sigmoid for tanh",
-        "The sum was bent by a sigmoid: no number of the state can be negative.",
-        "Between which two numbers does each entry of h lie, by the formula?",
+    mistake(
+        "sigmoid instead of tanh",
+        "The sum went through a sigmoid, so no entry of the state can be negative.",
+        "In the formula, between which two numbers does each entry of h lie?",
         lambda x, h, W_x, W_h, b: torch.sigmoid(x @ W_x.T + h @ W_h.T + b),
     ),
-    _wrong(
-        "ReLU for tanh",
-        "The sum was bent by a ReLU: nothing keeps the state below 1.",
-        "Between which two numbers does each entry of h lie, by the formula?",
+    mistake(
+        "ReLU instead of tanh",
+        "The sum went through a ReLU, so nothing keeps the state below 1.",
+        "In the formula, between which two numbers does each entry of h lie?",
         lambda x, h, W_x, W_h, b: torch.relu(x @ W_x.T + h @ W_h.T + b),
     ),
-    _wrong(
-        "tanh around a part",
-        "A part of the sum stands outside of the tanh.",
+    mistake(
+        "tanh of a part",
+        "The tanh was not applied to the sum as a whole.",
         "Where does the bracket close in the formula?",
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + h @ W_h.T) + b,
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + b) + h @ W_h.T,
@@ -132,10 +130,10 @@ MISTAKES = (
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T) + torch.tanh(h @ W_h.T) + b,
         lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + b) + torch.tanh(h @ W_h.T + b),
     ),
-    _wrong(
+    mistake(
         "the old state added",
         "The old state was added to the result, as in a residual connection.",
-        "In a plain RNN the new state takes the old one's place.",
+        "In a plain RNN the new state replaces the old one.",
         lambda x, h, W_x, W_h, b: h + rnn_step(x, h, W_x, W_h, b),
     ),
 )

@@ -1,4 +1,4 @@
-"""7.3: a text cut into batches whose rows go on, each target one character ahead."""
+"""7.3: a text cut into batches that continue each other, and their targets."""
 
 from collections.abc import Callable
 from typing import Any
@@ -68,15 +68,10 @@ def _count(ids: Tensor, batch_size: int, length: int) -> int:
     return (len(ids) - 1) // (batch_size * length)
 
 
-def _changed(change: Callable) -> Callable:
-    """Right batches, each then changed: change(x, y) -> (x, y)."""
-    return lambda *args: [change(x, y) for x, y in reference(*args)]
-
-
 @mistake(
     "targets not shifted",
-    "Input and target are the same characters: the model has only to copy.",
-    "When the model has read x[t], which character should it say?",
+    "Input and target are the same characters: the model only has to copy.",
+    "When the model has read x[t], which character should it predict?",
 )
 def _same(ids: Tensor, batch_size: int, length: int) -> Batches:
     return [(x, x) for x, _ in reference(ids, batch_size, length)]
@@ -94,7 +89,7 @@ def _backwards(ids: Tensor, batch_size: int, length: int) -> Batches:
 @mistake(
     "wrap-around",
     "The last target of the last row is the first character of the text: the end was "
-    "bent back to the beginning.",
+    "wrapped around to the beginning.",
     "Which character follows the last input, and are you sure that there is one?",
     lambda ids, rows, length: _laid(
         ids,
@@ -127,16 +122,17 @@ def _wrapped_rows(ids: Tensor, batch_size: int, length: int) -> Batches:
 @mistake(
     "wrap-around in each batch",
     "The last target of each piece is the first character of the same piece.",
-    "The character after a piece stands in the next batch. Where does your shift look?",
+    "The character after a piece is in the next batch. Where does your shift take it "
+    "from?",
 )
 def _wrapped_pieces(ids: Tensor, batch_size: int, length: int) -> Batches:
     return [(x, x.roll(-1, 1)) for x, _ in reference(ids, batch_size, length)]
 
 
 @mistake(
-    "rows do not go on",
-    "Each batch is a block of the text of its own: row 0 of the next batch does not "
-    "go on where row 0 of this one ended.",
+    "rows do not continue",
+    "Each batch was cut from its own block of the text: row 0 of the next batch does "
+    "not continue row 0 of this one.",
     "Lay the whole text out in rows first. What is cut afterwards, rows or columns?",
 )
 def _blocks(ids: Tensor, batch_size: int, length: int) -> Batches:
@@ -153,7 +149,7 @@ def _blocks(ids: Tensor, batch_size: int, length: int) -> Batches:
 
 @mistake(
     "dealt out like cards",
-    "Neighbours in the text landed in different rows: no row is readable.",
+    "Neighbouring characters landed in different rows, so no row is readable.",
     "Decode one row. Which axis should run along the text?",
 )
 def _dealt(ids: Tensor, batch_size: int, length: int) -> Batches:
@@ -173,7 +169,7 @@ def _swapped(ids: Tensor, batch_size: int, length: int) -> Batches:
 
 @mistake(
     "a character skipped",
-    "Between two batches one character is lost: the next x begins behind the last "
+    "One character is lost between two batches: the next x starts after the last "
     "target, not with it.",
     "Compare the last y of a batch with the first x of the next one.",
 )
@@ -186,9 +182,9 @@ def _skipping(ids: Tensor, batch_size: int, length: int) -> Batches:
 
 @mistake(
     "pieces overlap",
-    "Each piece begins one character behind the one before, so that most characters "
-    "are read again.",
-    "Where does piece 1 begin, if piece 0 has T characters?",
+    "Each piece starts only one character after the one before, so most characters "
+    "are read again and again.",
+    "Where does piece 1 start, if piece 0 has T characters?",
 )
 def _overlapping(ids: Tensor, batch_size: int, length: int) -> Batches:
     count = _count(ids, batch_size, length)
@@ -201,9 +197,10 @@ def _overlapping(ids: Tensor, batch_size: int, length: int) -> Batches:
 
 
 @mistake(
-    "number and length exchanged",
+    "number and length swapped",
     "Each row was cut into T pieces, not into pieces of T.",
-    "What does the number in your cut mean: how many pieces, or how long each of them?",
+    "What does the number in your cut mean: how many pieces there are, or how long "
+    "each of them is?",
 )
 def _exchanged(ids: Tensor, batch_size: int, length: int) -> Batches:
     used = batch_size * length * _count(ids, batch_size, length)
@@ -214,7 +211,7 @@ def _exchanged(ids: Tensor, batch_size: int, length: int) -> Batches:
 @mistake(
     "one batch lost",
     "The last batch is missing.",
-    "What is a batch's last target made of, and is that character there?",
+    "Which character is the last target of a batch, and does the text still have it?",
 )
 def _short(ids: Tensor, batch_size: int, length: int) -> Batches:
     return reference(ids, batch_size, length)[:-1]
@@ -222,9 +219,9 @@ def _short(ids: Tensor, batch_size: int, length: int) -> Batches:
 
 @mistake(
     "one target per row",
-    "There is one target behind each piece; every character of it has one.",
+    "Each row of a piece has one target only, but every character in it needs one.",
     "After how many of the characters does the model predict something?",
-    _changed(lambda x, y: (x, y[:, -1:])),
+    lambda *args: [(x, y[:, -1:]) for x, y in reference(*args)],
 )
 def _only_the_last(ids: Tensor, batch_size: int, length: int) -> Batches:
     return [(x, y[:, -1]) for x, y in reference(ids, batch_size, length)]
@@ -232,8 +229,8 @@ def _only_the_last(ids: Tensor, batch_size: int, length: int) -> Batches:
 
 @mistake(
     "rows as long as possible",
-    "The spare characters were shared out among the rows, so that row b does not "
-    "begin at b times n times T.",
+    "The spare characters were spread over the rows, so row b does not start at "
+    "character b times n times T.",
     "First find the number of batches n; it says how long a row is.",
 )
 def _stretched(ids: Tensor, batch_size: int, length: int) -> Batches:
@@ -252,9 +249,9 @@ def _stretched(ids: Tensor, batch_size: int, length: int) -> Batches:
 
 @mistake(
     "a batch of leftovers",
-    "There is one batch too many: what is left over at the end became a last piece, "
+    "There is one batch too many: what was left over at the end became a last piece, "
     "shorter than the others or empty.",
-    "What does the task say about the characters that are left over?",
+    "What does the exercise say about the characters that are left over?",
     lambda ids, rows, length: [
         *reference(ids, rows, length),
         (ids.new_zeros(rows, 0), ids.new_zeros(rows, 0)),
@@ -269,7 +266,7 @@ def _leftovers(ids: Tensor, batch_size: int, length: int) -> Batches:
 EXERCISES = (
     Exercise(
         "7.3",
-        "Batches that go on",
+        "Batches that continue the text",
         "function",
         difficulty=3,
         minutes=12,
@@ -277,8 +274,8 @@ EXERCISES = (
         core=True,
         answers=(Answer("batches", batches, {"a list of pairs": ""}),),
         cases=_cases,
-        proves="rows go on from batch to batch, every target is the next character, "
-        "nothing wraps around",
+        proves="rows continue from batch to batch, every target is the next "
+        "character, nothing wraps around",
         misconceptions=(
             _same,
             _backwards,

@@ -1,6 +1,5 @@
 """8.3: additive attention, and the axis that a softmax ran over."""
 
-from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -12,11 +11,11 @@ from helpers.checks.exercise import (
     Case,
     Exercise,
     Look,
-    Property,
     mistake,
     value_cases,
 )
-from helpers.exercises.kit import normal
+from helpers.exercises.attention.shared import ROWS
+from helpers.exercises.kit import exchanging, normal
 from helpers.exercises.translation.shared import kinds, outputs, real, remember
 
 Both = tuple[Tensor, Tensor]
@@ -40,19 +39,19 @@ class AdditiveAttention(nn.Module):
     def forward(self, query: Tensor, memory: Tensor, mask: Tensor | None = None) -> Any:
         """(B, T, D), (B, S, D) -> output (B, T, D), weights (B, T, S)."""
         scores = self.score(query, memory)
-        weights = self.share(scores, mask)
+        weights = self.weigh(scores, mask)
         return weights @ memory, weights
 
     def score(self, query: Tensor, memory: Tensor) -> Tensor:
         """(B, T, S)."""
         q, k = self.W_q(query)[:, :, None], self.W_k(memory)[:, None]
-        return self.v(self.bend(q + k)).squeeze(-1)
+        return self.v(self.activation(q + k)).squeeze(-1)
 
-    def bend(self, pairs: Tensor) -> Tensor:
+    def activation(self, pairs: Tensor) -> Tensor:
         """What makes the small network more than a linear map."""
         return pairs.tanh()
 
-    def share(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+    def weigh(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """Weights of each query over the keys."""
         return self.block(scores, mask).softmax(-1)
 
@@ -64,7 +63,7 @@ class AdditiveAttention(nn.Module):
 
 
 def _look(call: Any, *inputs: Any) -> Look:
-    """Both outputs, and whether a part has a bias."""
+    """Both outputs, and whether the parts have biases."""
     seen = outputs("output", "weights")(call, *inputs)
     return Look({**kinds(call, *PARTS), **seen.judged})
 
@@ -102,19 +101,7 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _rows_sum_to_one(case: Case, outputs: Any) -> str | None:
-    sums = outputs["weights"].sum(-1)
-    if (sums - 1).abs().max() < 1e-4:
-        return None
-    return f"one row sums to {sums.flatten()[(sums - 1).abs().argmax()]:.4f}"
-
-
-def _wrong(**steps: Callable) -> type:
-    return type("_Wrong", (AdditiveAttention,), steps)
-
-
-def _scoring(score: Callable) -> type:
-    return _wrong(score=score)
+swap = exchanging(AdditiveAttention)
 
 
 def _zeroed_after(self: Any, scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -122,7 +109,7 @@ def _zeroed_after(self: Any, scores: Tensor, mask: Tensor | None) -> Tensor:
     return weights if mask is None else weights * mask
 
 
-def _bent_at_last(self: Any, query: Tensor, memory: Tensor) -> Tensor:
+def _tanh_at_last(self: Any, query: Tensor, memory: Tensor) -> Tensor:
     pairs = self.W_q(query)[:, :, None] + self.W_k(memory)[:, None]
     return self.v(pairs)[..., 0].tanh()
 
@@ -182,7 +169,7 @@ def _summed(self: Any, query: Tensor, memory: Tensor) -> Tensor:
 
 
 def _one_to_one(self: Any, query: Tensor, memory: Tensor) -> Tensor:
-    """Query t meets key t alone, where there are as many of both, or one query."""
+    """Query t meets key t alone where there are as many of both, or one query."""
     return self.v((self.W_q(query) + self.W_k(memory)).tanh()).squeeze(-1)
 
 
@@ -200,43 +187,43 @@ def _axes_exchanged(self: Any, query: Tensor, memory: Tensor) -> Tensor:
 
 
 def _mixing_keys(self: Any, query: Tensor, memory: Tensor, mask: Any = None) -> Both:
-    weights = self.share(self.score(query, memory), mask)
+    weights = self.weigh(self.score(query, memory), mask)
     return weights @ self.W_k(memory), weights
 
 
 MISTAKES = (
     mistake(
-        "shared out over the queries",
+        "softmax over the queries",
         "The softmax ran over the queries: each column of weights sums to 1, not each "
         "row.",
         "A query asks, the keys compete. Along which axis do the weights of one query "
         "lie?",
-        _wrong(share=lambda self, scores, mask: self.block(scores, mask).softmax(1)),
+        swap(weigh=lambda self, scores, mask: self.block(scores, mask).softmax(1)),
     ),
     mistake(
-        "shared out over the batch",
+        "softmax over the batch",
         "The softmax ran over the sentences of the batch.",
         "A query asks, the keys compete. Along which axis do the weights of one query "
         "lie?",
-        _wrong(share=lambda self, scores, mask: self.block(scores, mask).softmax(0)),
+        swap(weigh=lambda self, scores, mask: self.block(scores, mask).softmax(0)),
     ),
     mistake(
         "padding attended",
-        "The mask was not used: padding gets its share.",
+        "The mask was not used, so padding is attended to as well.",
         "Follow `mask`. Which scores must not count, and when is the last moment to "
         "say so?",
-        _wrong(block=lambda self, scores, mask: scores),
+        swap(block=lambda self, scores, mask: scores),
     ),
     mistake(
-        "mask turned round",
+        "mask inverted",
         "What may be attended to was blocked, and the rest was not.",
         "True means: may attend.",
-        _wrong(
+        swap(
             block=lambda self, scores, mask: (
                 scores if mask is None else scores.masked_fill(mask, float("-inf"))
             )
         ),
-        _wrong(
+        swap(
             block=lambda self, scores, mask: (
                 scores if mask is None else scores.masked_fill(mask, -1e9)
             )
@@ -244,143 +231,143 @@ MISTAKES = (
     ),
     mistake(
         "blocked after the softmax",
-        "The weights of blocked keys were set to 0 after the softmax: the rest no "
+        "The weights of blocked keys were set to 0 after the softmax, so the rest no "
         "longer sums to 1.",
-        "Print the sums of the rows. What has to happen to the scores before?",
-        _wrong(share=_zeroed_after),
+        "Print the sums of the rows. What has to happen to the scores before the "
+        "softmax?",
+        swap(weigh=_zeroed_after),
     ),
     mistake(
         "blocked scores set to 0",
         "A blocked score became 0, which is a score like any other.",
-        "Which score becomes the weight 0 in a softmax?",
-        _wrong(
+        "Which score gets the weight 0 from a softmax?",
+        swap(
             block=lambda self, scores, mask: scores if mask is None else scores * mask
         ),
     ),
     mistake(
         "no tanh",
-        "Without a tanh of their sum, a score is a query's part plus a key's part, and "
-        "the query cancels in the softmax.",
-        "Compare the weights of two queries. What has to stand between sum and v?",
-        _wrong(bend=lambda self, pairs: pairs),
-        _scoring(_query_only_inside),
+        "Without a tanh of the sum, a score is the query's part plus the key's part, "
+        "and the query cancels in the softmax.",
+        "Compare the weights of two queries. What has to stand between the sum and v?",
+        swap(activation=lambda self, pairs: pairs),
+        swap(score=_query_only_inside),
     ),
     mistake(
-        "tanh behind v",
-        "v met the bare sum, and the tanh was taken of the score.",
-        "In the formula, what stands in the brackets behind tanh?",
-        _scoring(_bent_at_last),
+        "tanh after v",
+        "v was applied to the bare sum, and the tanh to the score.",
+        "In the formula, what is the tanh applied to?",
+        swap(score=_tanh_at_last),
     ),
     mistake(
         "tanh before the sum",
-        "The tanh was taken of the two parts one by one, not of their sum, so the "
-        "query cancels in the softmax.",
-        "What does the formula bend: each part, or what they make together?",
-        _scoring(_both_inside),
-        _scoring(_key_only_inside),
+        "The tanh was applied before the sum, so the query cancels in the softmax.",
+        "What does the formula apply the tanh to: each part, or their sum?",
+        swap(score=_both_inside),
+        swap(score=_key_only_inside),
     ),
     mistake(
-        "ReLU in place of tanh",
-        "A ReLU was taken where the formula has a tanh.",
+        "ReLU instead of tanh",
+        "A ReLU was used where the formula has a tanh.",
         "Compare your activation with the formula's.",
-        _wrong(bend=lambda self, pairs: pairs.relu()),
+        swap(activation=lambda self, pairs: pairs.relu()),
     ),
     mistake(
-        "sigmoid in place of tanh",
-        "A sigmoid was taken where the formula has a tanh.",
+        "sigmoid instead of tanh",
+        "A sigmoid was used where the formula has a tanh.",
         "Compare your activation with the formula's.",
-        _wrong(bend=lambda self, pairs: pairs.sigmoid()),
+        swap(activation=lambda self, pairs: pairs.sigmoid()),
     ),
     mistake(
         "dot product",
         "Queries and keys were compared by their dot product, as in lesson 02.",
         "Additive attention has a third part, v. What does it score?",
-        _scoring(_dot),
-        _scoring(_scaled_dot),
-        _scoring(_plain_dot),
-        _scoring(_plain_scaled_dot),
-        _scoring(_bilinear),
+        swap(score=_dot),
+        swap(score=_scaled_dot),
+        swap(score=_plain_dot),
+        swap(score=_plain_scaled_dot),
+        swap(score=_bilinear),
     ),
     mistake(
         "a bias",
-        "At least one of W_q, W_k and v has a bias, which the formula has not.",
+        "At least one of W_q, W_k and v has a bias, but the formula has none.",
         "Which argument of `nn.Linear` leaves it out?",
         *tuple(
-            _wrong(biased=some)
+            swap(biased=some)
             for count in (3, 1, 2)
             for some in combinations(PARTS, count)
         ),
     ),
     mistake(
         "multiplied, not added",
-        "Each query was multiplied with each key, entry by entry.",
+        "Each query was multiplied by each key, entry by entry.",
         "Why is it called additive?",
-        _scoring(_multiplied),
+        swap(score=_multiplied),
     ),
     mistake(
-        "W_q and W_k exchanged",
+        "W_q and W_k swapped",
         "The queries went through W_k and the memory through W_q.",
         "Compare the names of the parts with what you put through them.",
-        _scoring(_exchanged),
+        swap(score=_exchanged),
     ),
     mistake(
         "scaled",
-        "The scores were divided by the root of d_model, as in lesson 02.",
+        "The scores were divided by the square root of d_model, as in lesson 02.",
         "Is there a root in this formula?",
-        _scoring(_scaled),
+        swap(score=_scaled),
     ),
     mistake(
         "v forgotten",
         "The entries after the tanh were added up, each with the same weight.",
         "Which of the parts has not been used?",
-        _scoring(_summed),
+        swap(score=_summed),
     ),
     mistake(
         "queries and keys on each other's axes",
         "The scores have a row per key and a column per query.",
         "Where does the new axis of length 1 go, in the query and in the key?",
-        _scoring(_axes_exchanged),
+        swap(score=_axes_exchanged),
     ),
     mistake(
         "no axis for the pairs",
-        "Queries and keys were added place by place, so no query meets every key.",
+        "Queries and keys were added position by position, not each query to each key.",
         "The scores have a row per query and a column per key: which shapes give that "
         "when they are added?",
-        _scoring(_one_to_one),
+        swap(score=_one_to_one),
     ),
     mistake(
         "an axis of length 1 left over",
-        "What v leaves at the end, an axis of length 1, was kept, and the softmax ran "
-        "over it.",
+        "v leaves a last axis of length 1, which was kept, and the softmax ran over "
+        "it.",
         "Print the shape of the scores before the softmax.",
-        _scoring(_with_last_axis),
+        swap(score=_with_last_axis),
     ),
     mistake(
         "every axis of length 1 squeezed away",
-        "A bare `squeeze()` also removed the axis of the queries where there is one "
-        "query.",
+        "A bare `squeeze()` also removed the axis of the queries where there is only "
+        "one.",
         "Which one axis should go? `squeeze` takes its number.",
-        _scoring(_squeezed),
+        swap(score=_squeezed),
     ),
     mistake(
         "mixture of keys",
-        "The weights mix W_k's output; what is to be mixed is the memory itself.",
+        "The weights mix the output of W_k; they should mix the memory itself.",
         "What are the values here?",
-        _wrong(forward=_mixing_keys),
+        swap(forward=_mixing_keys),
     ),
     mistake(
-        "scores in place of weights",
-        "The second result is the scores, not the weights.",
+        "scores instead of weights",
+        "The second result holds the scores, not the weights.",
         "Before or after the softmax?",
-        _wrong(
+        swap(
             forward=lambda self, query, memory, mask=None: (
-                self.share(self.score(query, memory), mask) @ memory,
+                self.weigh(self.score(query, memory), mask) @ memory,
                 self.score(query, memory),
             )
         ),
-        _wrong(
+        swap(
             forward=lambda self, query, memory, mask=None: (
-                self.share(self.score(query, memory), mask) @ memory,
+                self.weigh(self.score(query, memory), mask) @ memory,
                 self.block(self.score(query, memory), mask),
             )
         ),
@@ -406,7 +393,7 @@ EXERCISES = (
         ),
         cases=_cases,
         proves="no bias, scores of every pair, rows that sum to 1, masks, gradient",
-        properties=(Property("Does every row of weights sum to 1", _rows_sum_to_one),),
+        properties=(ROWS,),
         misconceptions=MISTAKES,
     ),
     Exercise(
@@ -418,30 +405,33 @@ EXERCISES = (
         points=2,
         answers=(Answer("sum_of_the_weights", 5),),
         cases=lambda seed: value_cases(),
-        proves="a question that is alone on the axis of the softmax gets 1 everywhere",
+        proves="a query that is alone on the axis of the softmax gets the weight 1 "
+        "everywhere",
         misconceptions=(
             mistake(
                 "what it should be",
                 "A softmax over the keys would make it 1. This one runs over another "
                 "axis.",
-                "Which axis of (B, T, S) has the number 1?",
+                "Which axis of (B, T, S) is number 1?",
                 1,
             ),
             mistake(
                 "one weight",
-                "That is one weight of an even mixture; asked is the sum of five.",
+                "That is one weight of an even mixture, but the sum of all five is "
+                "wanted.",
                 "What is the softmax of a single number?",
                 0.2,
             ),
             mistake(
-                "shared out over the batch",
+                "softmax over the batch",
                 "Axis 0 is the batch; this softmax does not run over it.",
-                "Which axis of (B, T, S) has the number 1?",
+                "Which axis of (B, T, S) is number 1?",
                 2.5,
             ),
             mistake(
                 "both sentences",
-                "That is the sum over both sentences; asked is that of one question.",
+                "That is the sum over both sentences, but the sum for one question is "
+                "wanted.",
                 "How many weights does one question have here?",
                 10,
             ),

@@ -1,13 +1,12 @@
 """8.2: one vector into a sentence."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 from helpers.exercises.translation.shared import (
     PLAIN,
     not_plain,
@@ -42,7 +41,7 @@ class Decoder(nn.Module):
         return context[None].contiguous()
 
     def run(self, words: Tensor, state: Tensor) -> Tensor:
-        """(B, T, D) -> a state for each place, (B, T, D)."""
+        """(B, T, D) -> a state for each position, (B, T, D)."""
         self.rnn.batch_first = True  # whatever the student's says
         return self.rnn(words, state)[0]
 
@@ -58,7 +57,7 @@ def _cases(seed: int) -> list[Case]:
     def case(
         name: str, lengths: tuple, width: int, init: tuple, dtype=torch.float64, **more
     ) -> Case:
-        target = sentences(draw, lengths, width, init[0] - 1)
+        target = sentences(draw, lengths, width, init[0])
         context = normal(draw, len(lengths), init[1], dtype=dtype)
         names = ("target", "context")
         inputs = target, context
@@ -75,12 +74,11 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _wrong(**steps: Callable) -> type:
-    return type("_Wrong", (Decoder,), steps)
+swap = exchanging(Decoder)
 
 
 def _time_first(self: Any, words: Tensor, state: Tensor) -> Tensor:
-    """Time and batch exchanged; the state fits only where both are as long."""
+    """Time and batch swapped; the state fits only where both have the same length."""
     self.rnn.batch_first = False
     return self.rnn(words, state)[0]
 
@@ -128,92 +126,94 @@ MISTAKES = (
         "context unused",
         "The first state is zero: the decoder knows nothing about the source.",
         "Follow `context`: where does the recurrent layer get it?",
-        _wrong(start=lambda self, context: torch.zeros_like(context)[None]),
+        swap(start=lambda self, context: torch.zeros_like(context)[None]),
     ),
     mistake(
         "no axis for the layers",
-        "The first state of `nn.GRU` needs one more axis, for its layers.",
+        "The initial state of `nn.GRU` needs one more axis, for its layers.",
         "Print the shape of the second thing that `nn.GRU` returns.",
-        _wrong(start=lambda self, context: context),
+        swap(start=lambda self, context: context),
     ),
     mistake(
-        "the layers' axis at another place",
-        "The axis for the layers is not where `nn.GRU` wants it.",
+        "layer axis in the wrong place",
+        "The axis for the layers is not where `nn.GRU` expects it.",
         "Print the shape of the second thing that `nn.GRU` returns.",
-        _wrong(start=lambda self, context: context[:, None].contiguous()),
+        swap(start=lambda self, context: context[:, None].contiguous()),
     ),
     mistake(
         "context as an input",
         "The context was added to the words, and the first state is zero.",
         "A recurrent layer takes two things: inputs, and the state it starts from.",
-        _wrong(forward=_added),
+        swap(forward=_added),
     ),
     mistake(
         "context in every word too",
-        "The context is the first state, as it should be, and is added to every word "
-        "as well.",
+        "The context is the first state, as it should be, but it was also added to "
+        "every word.",
         "How often does this decoder get to see the context?",
-        _wrong(forward=_added_too),
+        swap(forward=_added_too),
     ),
     mistake(
         "its own words read",
-        "The decoder read the words it had chosen itself, not the true ones.",
-        "Teacher forcing: which words enter the recurrent layer while it learns?",
-        _wrong(forward=_own_words),
+        "The decoder read its own predictions, not the true words.",
+        "With teacher forcing, which words enter the recurrent layer during training?",
+        swap(forward=_own_words),
     ),
     mistake(
-        "from the context again at each word",
+        "restarted at each word",
         "Every word started from the context, so nothing written before it counts.",
-        "Which state should the second word find?",
-        _wrong(run=_new_start),
+        "From which state should the second word start?",
+        swap(run=_new_start),
     ),
     mistake(
         "last word dropped",
-        "The target was shortened; that has been done before it comes here.",
+        "The last word of the target was dropped, but the caller has already done "
+        "that.",
         "The docstring promises a row of scores for each word of `target`.",
-        _wrong(forward=_shifted),
+        swap(forward=_shifted),
     ),
     mistake(
-        "only the last place",
-        "Scores for one place came back; every place predicts its next word.",
-        "The recurrent layer returns the states of all places and the last one: which "
-        "is asked for?",
-        _wrong(finish=lambda self, states: self.final_layer(states[:, -1])),
-        _wrong(finish=lambda self, states: self.final_layer(states[:, -1:])),
+        "only the last position",
+        "Scores for a single position came back, but every position predicts its next "
+        "word.",
+        "The recurrent layer returns the states at all positions, and the last one: "
+        "which of the two do you need?",
+        swap(finish=lambda self, states: self.final_layer(states[:, -1])),
+        swap(finish=lambda self, states: self.final_layer(states[:, -1:])),
     ),
     mistake(
         "probabilities, not logits",
-        "A softmax was taken at the end; the loss takes its own.",
+        "A softmax was applied at the end, but the loss applies its own.",
         "What does `F.cross_entropy` expect?",
-        _wrong(finish=lambda self, states: self.final_layer(states).softmax(-1)),
-        _wrong(finish=lambda self, states: self.final_layer(states).log_softmax(-1)),
+        swap(finish=lambda self, states: self.final_layer(states).softmax(-1)),
+        swap(finish=lambda self, states: self.final_layer(states).log_softmax(-1)),
     ),
     mistake(
         "states, not scores",
-        "The states came back as they are.",
+        "The states were returned as they are.",
         "Which of the parts has not been used?",
-        _wrong(finish=lambda self, states: states),
+        swap(finish=lambda self, states: states),
     ),
     mistake(
-        "time and batch exchanged",
+        "time and batch swapped",
         "The recurrence ran from sentence to sentence, not from word to word.",
         "Which axis does `nn.GRU` take for time, and which argument changes that?",
-        _wrong(run=_time_first),
+        swap(run=_time_first),
     ),
     mistake(
-        "written backwards",
-        "The target was read from its end to its beginning, so each place knows the "
-        "words that follow it.",
+        "read backwards",
+        "The target was read from its end to its beginning, so each position has seen "
+        "the words that follow it.",
         "In which order do the words enter the recurrent layer?",
-        _wrong(run=_backwards),
+        swap(run=_backwards),
     ),
     mistake(
         "no recurrence",
-        "Words and context were added up; the recurrent layer was never asked.",
+        "Words and context were added up; the recurrent layer was never used.",
         "Which of the parts has not been used?",
-        _wrong(run=_without_layer),
+        swap(run=_without_layer),
     ),
-    *not_plain(_wrong),
+    *not_plain(swap),
 )
 
 EXERCISES = (
@@ -234,8 +234,8 @@ EXERCISES = (
             ),
         ),
         cases=_cases,
-        proves="one GRU that starts from the context and reads the true words, a score "
-        "for every place, gradient",
+        proves="one GRU that starts from the context and reads the true words, scores "
+        "at every position, gradient",
         misconceptions=MISTAKES,
     ),
 )

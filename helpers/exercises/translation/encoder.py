@@ -1,12 +1,12 @@
 """8.1: a sentence into one vector."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import exchanging
 from helpers.exercises.translation.shared import (
     PLAIN,
     not_plain,
@@ -42,7 +42,7 @@ class Encoder(nn.Module):
         return self.embedding(ids)
 
     def read(self, words: Tensor) -> Tensor:
-        """(B, S, D) -> a state for each place, (B, S, D)."""
+        """(B, S, D) -> a state for each position, (B, S, D)."""
         self.rnn.batch_first = True  # whatever the student's says
         return self.rnn(words)[0]
 
@@ -52,7 +52,7 @@ class Encoder(nn.Module):
 
 
 def _look(call: Any, ids: Tensor) -> Look:
-    """Both outputs; what the memory holds at padding is nobody's business."""
+    """Both outputs; what the memory holds at padding does not count."""
     result = call.eval()(ids)
     if not (isinstance(result, tuple | list) and len(result) == 2):
         return Look({"result": result})
@@ -72,14 +72,14 @@ def _cases(seed: int) -> list[Case]:
     def case(
         name: str, lengths: tuple, width: int, init: tuple, look: Any = _double, **more
     ) -> Case:
-        ids = sentences(draw, lengths, width, init[0] - 1)
+        ids = sentences(draw, lengths, width, init[0])
         look = of_kind("rnn", PLAIN, look)
         return Case(name, (ids,), inputs=("ids",), init=init, look=look, **more)
 
     return [
         case("two sentences of one length", (7, 7), 7, (13, 5)),
-        case("padding behind the shorter ones", (4, 7, 2), 7, (13, 5)),
-        case("padding behind all of them", (4, 3), 6, (11, 3)),
+        case("padding after the shorter ones", (4, 7, 2), 7, (13, 5)),
+        case("padding after all of them", (4, 3), 6, (11, 3)),
         case("as many words as sentences", (5, 2, 4, 3, 5), 5, (17, 4)),
         case("one word each", (1, 1, 1), 1, (11, 6)),
         case("float32", (3, 6), 6, (13, 5), look=_look),
@@ -87,8 +87,7 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _wrong(**steps: Callable) -> type:
-    return type("_Wrong", (Encoder,), steps)
+swap = exchanging(Encoder)
 
 
 def _last_column(self: Any, memory: Tensor, lengths: Tensor) -> Tensor:
@@ -96,7 +95,7 @@ def _last_column(self: Any, memory: Tensor, lengths: Tensor) -> Tensor:
 
 
 def _after_padding(self: Any, memory: Tensor, lengths: Tensor) -> Tensor:
-    """At another place for each sentence: one too far where there is padding."""
+    """At another position in each sentence: one too late where there is padding."""
     return memory[torch.arange(len(memory)), lengths.clamp(max=memory.shape[1] - 1)]
 
 
@@ -157,32 +156,32 @@ def _states_of_all(self: Any, ids: Tensor) -> Any:
 MISTAKES = (
     mistake(
         "state after the padding",
-        "The context is the state in the last column, where shorter sentences have "
+        "The context is the state in the last column: there, shorter sentences have "
         "been reading padding.",
         "In a batch of two lengths, in which column does the shorter sentence end?",
-        _wrong(summary=_last_column),
-        _wrong(
+        swap(summary=_last_column),
+        swap(
             forward=lambda self, ids: (lambda both: (both[0], both[1].squeeze(0)))(
                 _states_of_all(self, ids)
             )
         ),
     ),
     mistake(
-        "one place too far",
-        "The state was taken one step too late: where there is padding, after it has "
-        "been read; where there is none, behind the end.",
-        "Places are counted from 0. Where is the last word of a sentence of three?",
-        _wrong(summary=_after_padding),
-        _wrong(summary=_off_the_end),
-        _wrong(summary=_off_the_end_one_by_one),
-        _wrong(summary=_off_the_end_row_by_row),
-        _wrong(summary=_off_the_end_gathered),
+        "one position too late",
+        "The state was taken one step too late: after a padding token, or beyond the "
+        "end where there is none.",
+        "Positions are counted from 0. Where is the last word of a sentence of three?",
+        swap(summary=_after_padding),
+        swap(summary=_off_the_end),
+        swap(summary=_off_the_end_one_by_one),
+        swap(summary=_off_the_end_row_by_row),
+        swap(summary=_off_the_end_gathered),
     ),
     mistake(
-        "one place too early",
+        "one position too early",
         "The context is the state before the last word was read.",
-        "Places are counted from 0. Where is the last word of a sentence of three?",
-        _wrong(
+        "Positions are counted from 0. Where is the last word of a sentence of three?",
+        swap(
             summary=lambda self, memory, lengths: memory[
                 torch.arange(len(memory)), lengths - 2
             ]
@@ -190,74 +189,74 @@ MISTAKES = (
     ),
     mistake(
         "state after the first word",
-        "The context is the first state: it knows one word.",
+        "The context is the first state, which has seen only one word.",
         "Which state has seen the whole sentence?",
-        _wrong(summary=lambda self, memory, lengths: memory[:, 0]),
+        swap(summary=lambda self, memory, lengths: memory[:, 0]),
     ),
     mistake(
         "mean of the states",
-        "The context is the mean of all real states.",
-        "One state is asked for. Which has seen the whole sentence?",
-        _wrong(summary=_real_mean),
+        "The context is the mean of the states at all real words.",
+        "The context is a single state. Which one has seen the whole sentence?",
+        swap(summary=_real_mean),
     ),
     mistake(
         "mean over padding",
         "The context is the mean over all columns, padding included.",
-        "One state is asked for. Which has seen the whole sentence?",
-        _wrong(summary=lambda self, memory, lengths: memory.mean(1)),
+        "The context is a single state. Which one has seen the whole sentence?",
+        swap(summary=lambda self, memory, lengths: memory.mean(1)),
     ),
     mistake(
-        "time and batch exchanged",
+        "time and batch swapped",
         "The recurrence ran from sentence to sentence, not from word to word.",
         "Which axis does `nn.GRU` take for time, and which argument changes that?",
-        _wrong(read=_time_first),
-        _wrong(read=_time_first, summary=_last_column),
+        swap(read=_time_first),
+        swap(read=_time_first, summary=_last_column),
     ),
     mistake(
-        "no state carried on",
+        "no state carried along",
         "Every word was read from a zero state, as if it stood alone.",
         "How many words does one call of the recurrent layer get to see?",
-        _wrong(read=_each_word_alone),
+        swap(read=_each_word_alone),
     ),
     mistake(
         "read backwards",
         "The sentence was read from its end to its beginning.",
         "In which order do the words enter the recurrent layer?",
-        _wrong(read=_backwards),
+        swap(read=_backwards),
     ),
     mistake(
         "words, not states",
-        "The memory holds the embeddings: the recurrent layer was never asked.",
+        "The memory holds the embeddings: the recurrent layer was never used.",
         "Which of the two parts has not been used?",
-        _wrong(read=lambda self, words: words),
+        swap(read=lambda self, words: words),
     ),
     mistake(
-        "outputs exchanged",
+        "outputs swapped",
         "The two results come in the wrong order.",
         "Which one does the docstring name first?",
-        _wrong(forward=_swapped),
+        swap(forward=_swapped),
     ),
     mistake(
         "only the context",
-        "One result came back where two are asked for.",
+        "One result came back instead of two.",
         "Read the `Returns` of the docstring.",
-        _wrong(forward=_only_context),
+        swap(forward=_only_context),
     ),
     mistake(
-        "all places from every row",
-        "From every sentence came the states at all sentences' last places.",
+        "all positions from every row",
+        "Every sentence gave its states at the last positions of all sentences.",
         "How many states should one sentence give, and how many does your indexing "
         "take from it?",
-        _wrong(summary=lambda self, memory, lengths: memory[:, lengths - 1]),
+        swap(summary=lambda self, memory, lengths: memory[:, lengths - 1]),
     ),
     mistake(
         "an axis too many",
-        "The state that `nn.GRU` returns beside its output has an axis for its layers, "
-        "and it is the one after the padding.",
+        "The state that `nn.GRU` returns besides its output has an extra axis for its "
+        "layers, and it is the state after the padding.",
         "Print the shapes of both things that `nn.GRU` returns.",
-        _wrong(forward=_states_of_all),
+        swap(forward=_states_of_all),
     ),
-    *not_plain(_wrong),
+    *not_plain(swap),
 )
 
 EXERCISES = (
@@ -278,8 +277,8 @@ EXERCISES = (
             ),
         ),
         cases=_cases,
-        proves="one GRU, a state per place, the last real one as context, padding or "
-        "not, gradient",
+        proves="one GRU, a state per position, the last real one as context, with and "
+        "without padding, gradient",
         misconceptions=MISTAKES,
     ),
 )

@@ -1,14 +1,16 @@
 """8.4: the exact match at each length of the output."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import exchanging
+
+WITHIN = 1e-6  # shares computed in float32 are right too
 
 
 def _look(call: Callable, *inputs: Sequence) -> Look:
-    """The lengths and the share at each one asked for; the dict's order is free."""
+    """The lengths, and the share at each one asked for, in any order."""
     found = call(*inputs)
     if not isinstance(found, Mapping):
         return Look({"result": found})
@@ -34,7 +36,7 @@ def _cases(seed: int) -> list[Case]:
 
     def case(name: str, *rows: tuple[str, str, int]) -> Case:
         columns = [list(column) for column in zip(*rows, strict=True)]
-        return Case(name, tuple(columns), inputs=names, look=_look)
+        return Case(name, tuple(columns), inputs=names, look=_look, tolerance=WITHIN)
 
     return [
         case(
@@ -80,7 +82,7 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _grouped(
+def match_by_length(
     texts: Sequence[str],
     expected: Sequence[str],
     lengths: Sequence[int],
@@ -89,20 +91,13 @@ def _grouped(
     share: Callable[[float, int, int], float] = lambda sum, count, every: sum / count,
     length_of: Callable = lambda text, right, length: length,
 ) -> dict[int, float]:
-    """The answer in steps that a mistake can exchange."""
+    """The course's own answer to 8.4, in steps that a mistake can exchange."""
     rows = list(zip(texts, expected, lengths, strict=True))
     found: dict[int, list[float]] = {}
     for text, right, length in rows:
         key = length_of(text, right, length)
         found.setdefault(key, []).append(score(text, right))
     return {key: share(sum(s), len(s), len(rows)) for key, s in found.items()}
-
-
-def match_by_length(
-    texts: Sequence[str], expected: Sequence[str], lengths: Sequence[int]
-) -> dict[int, float]:
-    """The course's own answer to 8.4."""
-    return _grouped(texts, expected, lengths)
 
 
 def _letters(text: str, right: str) -> float:
@@ -115,7 +110,7 @@ def _letters_of_the_right_one(text: str, right: str) -> float:
 
 
 def _right_ones_only(*columns: Sequence) -> dict[int, float]:
-    return {key: share for key, share in _grouped(*columns).items() if share}
+    return {key: share for key, share in match_by_length(*columns).items() if share}
 
 
 def _up_to(texts: Sequence, expected: Sequence, lengths: Sequence) -> dict[int, float]:
@@ -128,7 +123,7 @@ def _up_to(texts: Sequence, expected: Sequence, lengths: Sequence) -> dict[int, 
 
 
 def _of_the_right_ones(*columns: Sequence) -> dict[int, float]:
-    counts = _grouped(*columns, share=lambda sum, count, every: sum)
+    counts = match_by_length(*columns, share=lambda sum, count, every: sum)
     return {key: count / sum(counts.values()) for key, count in counts.items()}
 
 
@@ -139,111 +134,106 @@ def _last_one_wins(
     return {length: float(text == right) for text, right, length in rows}
 
 
-def _wrong(name: str, done: str, where: str, *changes: Any) -> Misconception:
-    spellings = tuple(
-        change if callable(change) else partial(_grouped, **change)
-        for change in changes
-    )
-    return mistake(name, done, where, *spellings)
-
-
+swap = exchanging(match_by_length)
 MISTAKES = (
-    _wrong(
+    mistake(
         "counts, not shares",
-        "The right texts were counted; a share is asked for.",
+        "The right texts were counted, but a share of them is wanted.",
         "How many texts of this length are there in all?",
-        {"share": lambda sum, count, every: sum},
+        swap(share=lambda sum, count, every: sum),
     ),
-    _wrong(
+    mistake(
         "divided by all texts",
         "The right texts of each length were divided by the number of all texts.",
         "How many texts of this length are there?",
-        {"share": lambda sum, count, every: sum / every},
+        swap(share=lambda sum, count, every: sum / every),
     ),
-    _wrong(
+    mistake(
         "divided by the right ones",
-        "The shares say how the right texts spread over the lengths.",
+        "The shares say how the right texts are spread over the lengths.",
         "How many texts of this length are there, right or wrong?",
         _of_the_right_ones,
     ),
-    _wrong(
+    mistake(
         "percent",
         "The shares were multiplied by 100.",
         "A share lies between 0 and 1.",
-        {"share": lambda sum, count, every: 100 * sum / count},
+        swap(share=lambda sum, count, every: 100 * sum / count),
     ),
-    _wrong(
+    mistake(
         "the wrong ones counted",
         "The shares are those of the wrong texts.",
         "What makes a text count: that it equals the expected one, or not?",
-        {"score": lambda text, right: float(text != right)},
+        swap(score=lambda text, right: float(text != right)),
     ),
-    _wrong(
+    mistake(
         "letters matched",
         "Texts were compared letter by letter; one wrong letter makes a wrong number.",
         "Exact match: is the whole text right?",
-        {"score": _letters},
-        {"score": _letters_of_the_right_one},
+        swap(score=_letters),
+        swap(score=_letters_of_the_right_one),
     ),
-    _wrong(
-        "beginnings matched",
-        "A text counted that only begins or ends like the expected one.",
+    mistake(
+        "partial matches",
+        "A text counted as right although it matched only a part of the expected one, "
+        "or the other way round.",
         "Exact match: is the whole text right, to its end?",
-        {"score": lambda text, right: float(right.startswith(text))},
-        {"score": lambda text, right: float(text.startswith(right))},
-        {"score": lambda text, right: float(text in right)},
-        {"score": lambda text, right: float(right in text)},
+        swap(score=lambda text, right: float(right.startswith(text))),
+        swap(score=lambda text, right: float(text.startswith(right))),
+        swap(score=lambda text, right: float(text in right)),
+        swap(score=lambda text, right: float(right in text)),
     ),
-    _wrong(
-        "capitals or spaces forgiven",
-        "Texts were made alike before they were compared: capitals, or spaces, made "
-        "no difference.",
+    mistake(
+        "capitals or spaces ignored",
+        "Texts were changed before they were compared, so that capitals or spaces "
+        "made no difference.",
         "What do you do to a text before the comparison?",
-        {"score": lambda text, right: float(text.strip().lower() == right)},
-        {"score": lambda text, right: float(text.lower() == right)},
-        {"score": lambda text, right: float(text.strip() == right)},
-        {"score": lambda text, right: float(text.rstrip() == right)},
-        {"score": lambda text, right: float(text.replace(" ", "") == right)},
-        {"score": lambda text, right: float(text.lower().replace(" ", "") == right)},
+        swap(score=lambda text, right: float(text.strip().lower() == right)),
+        swap(score=lambda text, right: float(text.lower() == right)),
+        swap(score=lambda text, right: float(text.strip() == right)),
+        swap(score=lambda text, right: float(text.rstrip() == right)),
+        swap(score=lambda text, right: float(text.replace(" ", "") == right)),
+        swap(score=lambda text, right: float(text.lower().replace(" ", "") == right)),
     ),
-    _wrong(
+    mistake(
         "keys of another type",
-        "The keys of the dictionary are texts or floats; whole numbers are asked for.",
+        "The keys of the dictionary are strings or floats, but should be whole "
+        "numbers.",
         "Print your dictionary. How are its keys written?",
-        {"length_of": lambda text, right, length: str(length)},
-        {"length_of": lambda text, right, length: float(length)},
+        swap(length_of=lambda text, right, length: str(length)),
+        swap(length_of=lambda text, right, length: float(length)),
     ),
-    _wrong(
+    mistake(
         "zeros left out",
         "A length at which nothing is right is missing.",
         "Which lengths should be in the table?",
         _right_ones_only,
     ),
-    _wrong(
+    mistake(
         "all up to this length",
         "Shorter texts were counted too.",
         "Which texts belong to a length?",
         _up_to,
     ),
-    _wrong(
+    mistake(
         "only the last text of each length",
         "Each text replaced the ones before it.",
         "What happens to an entry when a second text of its length comes along?",
         _last_one_wins,
     ),
-    _wrong(
-        "letters as length",
-        "The texts were grouped by their letters, not by the lengths given.",
+    mistake(
+        "length in letters",
+        "The texts were grouped by their number of letters, not by the lengths given.",
         "Which argument says how long a text is?",
-        {"length_of": lambda text, right, length: len(right)},
-        {"length_of": lambda text, right, length: len(text)},
+        swap(length_of=lambda text, right, length: len(right)),
+        swap(length_of=lambda text, right, length: len(text)),
     ),
 )
 
 EXERCISES = (
     Exercise(
         "8.4",
-        "Exact match against length",
+        "Exact match by length",
         "function",
         difficulty=2,
         minutes=10,
@@ -252,8 +242,8 @@ EXERCISES = (
             Answer("match_by_length", match_by_length, {"a dictionary of shares": ""}),
         ),
         cases=_cases,
-        proves="whole texts, character by character, shares of each length, zeros "
-        "included",
+        proves="whole texts compared character by character, a share for each length, "
+        "zeros included",
         misconceptions=MISTAKES,
     ),
 )

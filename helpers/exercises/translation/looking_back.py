@@ -1,13 +1,12 @@
 """8.3b: a decoder that looks back before each word."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 from helpers.exercises.translation.attention import AdditiveAttention
 from helpers.exercises.translation.shared import (
     of_kind,
@@ -82,7 +81,7 @@ def _cases(seed: int) -> list[Case]:
         **more: Any,
     ) -> Case:
         (batch, query, key), (vocabulary, width) = size, init
-        target = sentences(draw, [query] * batch, query, vocabulary - 1)
+        target = sentences(draw, [query] * batch, query, vocabulary)
         memory = normal(draw, batch, key, width, dtype=dtype)
         context = normal(draw, batch, width, dtype=dtype)
         args = (target, memory, context) + (() if mask is None else (mask,))
@@ -100,12 +99,11 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _wrong(**steps: Callable) -> type:
-    return type("_Wrong", (AttentionDecoder,), steps)
+swap = exchanging(AttentionDecoder)
 
 
 def _next_state(self: Any, word: Tensor, state: Tensor, memory: Tensor, mask, context):
-    """The new state asks, and its answer waits for the next word."""
+    """The new state is the query, and the answer waits for the next word."""
     answer = getattr(self, "kept", None)
     answer = torch.zeros_like(state) if answer is None else answer
     state = self.turn(word, answer, state)
@@ -119,7 +117,7 @@ def _next_state_forward(self: Any, *inputs: Any) -> Any:
 
 
 def _asks_after(self: Any, word: Tensor, state: Tensor, memory: Tensor, mask, context):
-    """The state without an answer asks; then the cell runs with the answer."""
+    """The query is a state made without an answer; then the cell runs with one."""
     early = self.turn(word, torch.zeros_like(state), state)
     answer, weights = self.ask(early, memory, mask)
     state = self.turn(word, answer, state)
@@ -133,7 +131,7 @@ def _asks_twice(self: Any, word: Tensor, state: Tensor, memory: Tensor, mask, co
 
 
 def _forgets_behind(self: Any, *inputs: Any) -> tuple[Tensor, ...]:
-    """The state that is handed on has no history."""
+    """The state that is passed on has no history."""
     state, *rest = AttentionDecoder.step(self, *inputs)
     return state.detach(), *rest
 
@@ -230,92 +228,93 @@ def _last_logits(self: Any, *inputs: Any) -> Both:
 
 MISTAKES = (
     mistake(
-        "state of the next step asks",
-        "The state asked after it had read the word; what it found came one word late.",
-        "In each turn of the loop: which comes first, the question or the cell?",
-        _wrong(step=_next_state, forward=_next_state_forward),
+        "query from the new state",
+        "The query was the state after the word had been read, so what it found came "
+        "one word late.",
+        "In each turn of the loop, which comes first: the attention or the cell?",
+        swap(step=_next_state, forward=_next_state_forward),
     ),
     mistake(
         "cell used twice",
-        "The cell ran once without an answer, to make a state that asks, and once "
-        "more with it.",
+        "The cell ran twice for each word: without an answer, to make a query, and "
+        "again with the answer.",
         "Which state is there already when a word arrives?",
-        _wrong(step=_asks_after),
+        swap(step=_asks_after),
     ),
     mistake(
-        "weights of another question",
-        "The logits are right; the weights that came back belong to the new state.",
+        "weights of another query",
+        "The logits are right, but the weights that came back belong to the new state.",
         "Which weights made the answer that the cell got?",
-        _wrong(step=_asks_twice),
+        swap(step=_asks_twice),
     ),
     mistake(
         "no axis for the query",
-        "The state went into the attention as it is; there each sentence has a list of "
-        "queries, here of length 1.",
+        "The state went into the attention as it is, but the attention expects a list "
+        "of queries for each sentence, here of length 1.",
         "Compare the shape of `state` with that of `query` in 8.3.",
-        _wrong(
-            ask=lambda self, state, memory, mask: self.attention(state, memory, mask)
-        ),
+        swap(ask=lambda self, state, memory, mask: self.attention(state, memory, mask)),
     ),
     mistake(
         "padding attended",
         "The mask never reached the attention.",
         "Follow `mask` from the arguments to the attention.",
-        _wrong(
+        swap(
             ask=lambda self, state, memory, mask: AttentionDecoder.ask(
                 self, state, memory, None
             )
         ),
     ),
     mistake(
-        "the same question each time",
-        "The context asked at every word, so the answer is always the same.",
-        "Who asks before the third word is written?",
-        _wrong(step=_first_asks),
+        "the same query each time",
+        "The context was the query at every word, so the answer is always the same.",
+        "Which state should be the query before the third word is written?",
+        swap(step=_first_asks),
     ),
     mistake(
-        "the word asks",
+        "the word as the query",
         "The embedding of the word was the query.",
-        "The state knows the word's predecessors. Which of the two should ask?",
-        _wrong(step=_word_asks),
+        "The state knows the words before this one. Which of the two should be the "
+        "query?",
+        swap(step=_word_asks),
     ),
     mistake(
         "history cut at each word",
-        "The state was detached inside the loop: no gradient reaches an earlier word.",
-        "Lesson 07 cut the history between batches. And between the words of one?",
-        _wrong(step=_forgets_behind),
-        _wrong(turn=_forgets_in_the_cell),
+        "The state was detached inside the loop, so no gradient reaches an earlier "
+        "word.",
+        "Lesson 07 cut the history between batches. Should it be cut between the "
+        "words of one?",
+        swap(step=_forgets_behind),
+        swap(turn=_forgets_in_the_cell),
     ),
     mistake(
-        "state not carried on",
+        "state not carried along",
         "Every word started from the context again.",
         "Which name holds the state after the cell, and who reads it next?",
-        _wrong(step=_forgets),
+        swap(step=_forgets),
     ),
     mistake(
         "cell's result dropped",
-        "The state never changed: every question and every score came from the "
-        "context.",
+        "The state never changed: every query and every score came from the context.",
         "A cell returns the new state. Which name gets it?",
-        _wrong(step=_never_moves),
+        swap(step=_never_moves),
     ),
     mistake(
         "answer as the state",
-        "The cell got the attention's answer as its state, too.",
+        "The cell also got the attention's answer as its state.",
         "The cell takes an input and a state. Which of them does the answer belong to?",
-        _wrong(step=_answer_as_state),
+        swap(step=_answer_as_state),
     ),
     mistake(
         "starts from zero",
         "The first state is zero: the context was not used.",
-        "Which vector should the first question come from?",
-        _wrong(begin=lambda self, context: torch.zeros_like(context)),
+        "Which vector should the first query come from?",
+        swap(begin=lambda self, context: torch.zeros_like(context)),
     ),
     mistake(
         "answer before word",
-        "Answer and word went into the cell in the other order than the docstring's.",
+        "Answer and word went into the cell in the opposite order to the docstring's.",
         "Compare the order with the docstring.",
-        _wrong(
+        swap(
             turn=lambda self, word, answer, state: self.cell(
                 torch.cat([answer, word], -1), state
             )
@@ -325,69 +324,70 @@ MISTAKES = (
         "answer unused",
         "The context went into the cell at every word, whatever the attention said.",
         "Where should the output of the attention go?",
-        _wrong(step=_always_context),
+        swap(step=_always_context),
     ),
     mistake(
         "answer scored",
         "The last layer scored the attention's answer, not the state.",
         "What knows both the words so far and the answer?",
-        _wrong(step=_scores_the_answer),
+        swap(step=_scores_the_answer),
     ),
     mistake(
         "scored too early",
-        "The last layer got the state before the word was read.",
-        "Place t has read word t. Which state should be scored there?",
-        _wrong(step=_scores_before),
+        "The last layer got the state from before the word was read.",
+        "Position t has read word t. Which state should be scored there?",
+        swap(step=_scores_before),
     ),
     mistake(
         "its own words read",
-        "The decoder read the words it had chosen itself, not the true ones.",
-        "Teacher forcing: which words enter the cell while it learns?",
-        _wrong(forward=_own_words),
+        "The decoder read its own predictions, not the true words.",
+        "With teacher forcing, which words enter the cell during training?",
+        swap(forward=_own_words),
     ),
     mistake(
         "probabilities, not logits",
-        "A softmax was taken at the end; the loss takes its own.",
+        "A softmax was applied at the end, but the loss applies its own.",
         "What does `F.cross_entropy` expect?",
-        _wrong(forward=_softmax),
-        _wrong(forward=_log_softmax),
+        swap(forward=_softmax),
+        swap(forward=_log_softmax),
     ),
     mistake(
         "weights of the last word only",
-        "One row of weights came back; a row per word is asked for.",
+        "One row of weights came back, but there should be one for each word.",
         "Keep the weights of every turn of the loop.",
-        _wrong(forward=_last_weights),
+        swap(forward=_last_weights),
     ),
     mistake(
         "logits of the last word only",
-        "Scores for one place came back; every place predicts its next word.",
+        "Scores for a single position came back, but every position predicts its next "
+        "word.",
         "Keep the state of every turn of the loop.",
-        _wrong(forward=_last_logits),
+        swap(forward=_last_logits),
     ),
     mistake(
         "time before batch",
         "The results were stacked along the first axis: time stands where the batch "
         "should be.",
         "Which axis does `torch.stack` make by default?",
-        _wrong(forward=_time_first),
+        swap(forward=_time_first),
     ),
     mistake(
         "only the logits",
-        "One result came back where two are asked for.",
+        "One result came back instead of two.",
         "Read the `Returns` of the docstring.",
-        _wrong(forward=_only_logits),
+        swap(forward=_only_logits),
     ),
     mistake(
         "not a GRU cell",
-        "Another recurrence stands where the docstring has `nn.GRUCell`.",
+        "The docstring asks for `nn.GRUCell`, but this is another recurrent part.",
         "Compare the name of your cell with the docstring's: input and one state in, "
         "new state out.",
-        _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes)),
-        _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes, 2)),
-        _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes, bidirectional=True)),
-        _wrong(recurrence=lambda self, *sizes: nn.GRU(*sizes, 2, bidirectional=True)),
-        _wrong(recurrence=lambda self, *sizes: nn.LSTMCell(*sizes)),
-        _wrong(recurrence=lambda self, *sizes: nn.RNNCell(*sizes)),
+        swap(recurrence=lambda self, *sizes: nn.GRU(*sizes)),
+        swap(recurrence=lambda self, *sizes: nn.GRU(*sizes, 2)),
+        swap(recurrence=lambda self, *sizes: nn.GRU(*sizes, bidirectional=True)),
+        swap(recurrence=lambda self, *sizes: nn.GRU(*sizes, 2, bidirectional=True)),
+        swap(recurrence=lambda self, *sizes: nn.LSTMCell(*sizes)),
+        swap(recurrence=lambda self, *sizes: nn.RNNCell(*sizes)),
     ),
 )
 
@@ -412,8 +412,8 @@ EXERCISES = (
             ),
         ),
         cases=_cases,
-        proves="the state before a word asks, mask, true words, a row of weights per "
-        "word, gradient",
+        proves="the state before each word is the query, mask, true words, a row of "
+        "weights per word, gradient",
         misconceptions=MISTAKES,
     ),
 )

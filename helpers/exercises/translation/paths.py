@@ -7,7 +7,7 @@ from helpers.checks.exercise import Answer, Case, Exercise, mistake
 
 
 def _band(length: int, back: int, ahead: int) -> Tensor:
-    """Each place reads so many places before and after it, and itself."""
+    """Each place reads itself, and so many places before and after it."""
     place = torch.arange(length)
     apart = place[:, None] - place  # (T, S): how far behind the reader
     return (apart <= back) & (apart >= -ahead)
@@ -22,7 +22,7 @@ def _links(length: int, *pairs: tuple[int, int]) -> Tensor:
 
 
 def _detour(draw: torch.Generator) -> Tensor:
-    """The last place reads two: the farther one has a long way to go, not the other."""
+    """The last place reads two others: the farther one has the longer way to go."""
     length = int(torch.randint(6, 10, (), generator=draw))
     far = int(torch.randint(2, length - 3, (), generator=draw))
     near = int(torch.randint(far + 1, length - 1, (), generator=draw))
@@ -31,7 +31,7 @@ def _detour(draw: torch.Generator) -> Tensor:
 
 
 def _cases(seed: int) -> list[Case]:
-    """Every place can be reached from every other, so that no search runs for ever."""
+    """Every place can be reached from every other, so that no search runs forever."""
     draw = torch.Generator().manual_seed(seed)
     ring = [(place, place - 1) for place in range(1, 7)]
     trap = _band(9, 1, 2) | _links(9, (5, 0), (6, 2), (8, 6))
@@ -69,7 +69,7 @@ def _search(reads: Tensor, first: int, last: int) -> int:
 
 
 def _by_farthest_jump(reads: Tensor) -> int:
-    """From the place at hand to the farthest that reads it; stuck: a step on."""
+    """From each place to the farthest that reads it; if stuck, one step on."""
     place, steps = 0, 0
     while place < len(reads) - 1 and steps < len(reads):
         readers = reads[:, place].nonzero().flatten().tolist()
@@ -78,7 +78,7 @@ def _by_farthest_jump(reads: Tensor) -> int:
 
 
 def _by_farthest_read(reads: Tensor) -> int:
-    """Backwards: from the place at hand to the first one that it reads."""
+    """Backwards: from each place to the first one that it reads."""
     place, steps = len(reads) - 1, 0
     while place > 0 and steps < len(reads):
         place, steps = int(reads[place].nonzero()[0]), steps + 1
@@ -129,14 +129,14 @@ MISTAKES = (
     ),
     mistake(
         "the wrong way round",
-        "The way leads from the last place to the first, or rows were taken for "
+        "The path runs from the last place to the first, or rows were taken for "
         "columns.",
         "`reads[t, s]`: t reads s. In which direction does the information go?",
         lambda reads: _search(reads.T, 0, len(reads) - 1),
         lambda reads: _search(reads, len(reads) - 1, 0),
     ),
     mistake(
-        "distance in place of steps",
+        "distance instead of steps",
         "The answer is how far apart the two places stand, whatever the table says.",
         "What is the answer where everybody reads everybody?",
         _longest_way,
@@ -146,21 +146,21 @@ MISTAKES = (
         "the farthest jump each time",
         "From each place the farthest jump was taken, which can lead into a dead end "
         "or a detour.",
-        "Keep all the places that know by now, not one.",
+        "Keep track of all the places that know by now, not just one.",
         _by_farthest_jump,
         _by_farthest_read,
     ),
     mistake(
         "doublings counted",
-        "The table was multiplied with itself again and again: the steps of each turn "
-        "are twice as long as those of the turn before.",
+        "The table was squared again and again, so each turn covers twice as many "
+        "steps as the one before.",
         "How many steps does the third squaring add?",
         _doubling,
     ),
     mistake(
         "news of the same step",
-        "Places that learned in a step passed it on within that step: the count is "
-        "too low.",
+        "Places that learned something in a step passed it on within that step, so "
+        "the count is too low.",
         "Who knew before the step began? Only they can be asked in it.",
         _within_a_step,
     ),

@@ -7,25 +7,25 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Look, Misconception, mistake
+from helpers.exercises.kit import padded, words
 
 PLAIN = "GRU of one layer in one direction"
 
 
 def sentences(
-    draw: torch.Generator, lengths: Sequence[int], width: int, most: int
+    draw: torch.Generator, lengths: Sequence[int], width: int, vocab_size: int
 ) -> Tensor:
-    """Ids from 1 to `most`, a row per length, filled up with 0 to the width."""
-    ids = torch.randint(1, most + 1, (len(lengths), width), generator=draw)
-    return ids * (torch.arange(width) < torch.tensor(lengths)[:, None])
+    """Ids above 0, a row per length, padded with 0 to the width."""
+    return words(draw, vocab_size, len(lengths), width) * real(lengths, width)[:, 0]
 
 
 def real(lengths: Sequence[int], width: int) -> Tensor:
-    """(B, T=1, S), True for so many places of each row."""
-    return (torch.arange(width) < torch.tensor(lengths)[:, None])[:, None]
+    """A padding mask (B, T=1, S): no heads here."""
+    return padded(*lengths, length=width)[:, 0]
 
 
 def kind(part: nn.Module) -> str:
-    """What a part is: how often a GRU goes through the words, or if there is a bias."""
+    """What a part is: a GRU's layers and directions, or a weight's shape and bias."""
     if isinstance(part, nn.GRU):
         layers = "one layer" if part.num_layers == 1 else "several layers"
         ways = "two directions" if part.bidirectional else "one direction"
@@ -58,9 +58,9 @@ def kinds(module: Any, *parts: str) -> dict[str, str]:
 
 
 def of_kind(part: str, right: str, look: Callable[..., Look]) -> Callable[..., Look]:
-    """A look that judges the kind of a part too, and asks only the right one.
+    """A look that also judges the kind of a part, and calls the answer if it is right.
 
-    Nobody else's code could run on another: not the reference's, nor a mistake's.
+    Neither the reference nor a mistake could run with a student's part of another kind.
     """
 
     def first(call: Any, *inputs: Any) -> Look:
@@ -73,35 +73,35 @@ def of_kind(part: str, right: str, look: Callable[..., Look]) -> Callable[..., L
     return first
 
 
-def not_plain(wrong: Callable[..., type]) -> tuple[Misconception, ...]:
+def not_plain(swap: Callable[..., type]) -> tuple[Misconception, ...]:
     """What may stand where the docstring has a plain GRU.
 
     Args:
-        wrong: the course's class with another `layer(self, d_model)`
+        swap: what writes the course's class with another `layer(self, d_model)`
     """
     return (
         mistake(
             "two directions",
-            "The GRU reads in two directions, so it has two states for each place: 2 D "
-            "numbers, where the docstring promises D.",
+            "The GRU reads in two directions, so it has two states for each position: "
+            "2 D numbers, where the docstring promises D.",
             "Which argument of your `nn.GRU` makes it read backwards as well?",
-            wrong(layer=lambda self, d: nn.GRU(d, d, bidirectional=True)),
-            wrong(layer=lambda self, d: nn.GRU(d, d, 2, bidirectional=True)),
+            swap(layer=lambda self, d: nn.GRU(d, d, bidirectional=True)),
+            swap(layer=lambda self, d: nn.GRU(d, d, 2, bidirectional=True)),
         ),
         mistake(
             "several layers",
-            "The GRU is a stack of layers, each with a state of its own; the context "
-            "is one state.",
+            "The GRU is a stack of layers, each with its own state, but the context "
+            "is a single state.",
             "Which argument of your `nn.GRU` sets the number of layers?",
-            wrong(layer=lambda self, d: nn.GRU(d, d, 2)),
+            swap(layer=lambda self, d: nn.GRU(d, d, 2)),
         ),
         mistake(
             "not a GRU",
-            "Another recurrent layer stands where the docstring has `nn.GRU`.",
+            "The docstring asks for `nn.GRU`, but this is another recurrent layer.",
             "Compare the name of your layer with the docstring's.",
-            wrong(layer=lambda self, d: nn.LSTM(d, d)),
-            wrong(layer=lambda self, d: nn.RNN(d, d)),
-            wrong(layer=lambda self, d: nn.GRUCell(d, d)),
+            swap(layer=lambda self, d: nn.LSTM(d, d)),
+            swap(layer=lambda self, d: nn.RNN(d, d)),
+            swap(layer=lambda self, d: nn.GRUCell(d, d)),
         ),
     )
 

@@ -1,1 +1,1 @@
-"""Lesson 08, otherwise: packed sequences, einsum, loops, other last states."""
+"""Lesson 08, solved differently: packed sequences, einsum, loops, other last states."""

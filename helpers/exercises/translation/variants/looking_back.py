@@ -28,7 +28,7 @@ class ByPlaces(Looking):
 
 
 class IntoTables(Looking):
-    """Results are written into tables made before."""
+    """Writes results into tables made beforehand."""
 
     def forward(self, target, memory, context, mask=None):
         batch, length = target.shape
@@ -44,7 +44,7 @@ class IntoTables(Looking):
 
 
 class WithoutItsModule(Looking):
-    """The attention's formula once more, with the keys computed once."""
+    """Writes the formula of attention out, with the keys computed once."""
 
     def forward(self, target, memory, context, mask=None):
         part, state, out = self.attention, context, []

@@ -32,7 +32,7 @@ def by_relaxing(reads):
 
 
 def from_the_end(reads):
-    """Backwards: all the places that the last one can have it from."""
+    """Backwards: all the places that the last one can have heard it from."""
     sources, steps = {len(reads) - 1}, 0
     while 0 not in sources:
         sources |= {s for t in sources for s in reads[t].nonzero().flatten().tolist()}

@@ -1,4 +1,4 @@
-"""What several of these solutions share."""
+"""Attention for several of these solutions."""
 
 import torch
 import torch.nn.functional as F
