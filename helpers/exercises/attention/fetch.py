@@ -1,17 +1,11 @@
-"""2.6: the query that fetches a given value; 2.8: a row with nothing to look at."""
+"""2.6: the query that fetches a given value; 2.8: a row with nothing to attend to."""
 
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import (
-    Answer,
-    Case,
-    Exercise,
-    Look,
-    mistake,
-)
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.kit import normal
 
 
@@ -42,15 +36,15 @@ def _fetch_cases(seed: int) -> list[Case]:
 
 
 def _fetch(call: Callable, keys: Tensor, wanted: int) -> Look:
-    """Judge the weight that is reached: many queries are right."""
+    """Judge the weight that the wanted key gets: many queries are right."""
     asked = "at least 0.99 of the weight on it"
     query = call(keys, wanted)
     if not isinstance(query, Tensor):
         found = "nothing came back, so look for the `return`"
-        found = found if query is None else "what came back is no tensor"
+        found = found if query is None else "what came back is not a tensor"
         return Look({asked: False}, {"result": found})
     query = query.to(keys.dtype)
-    way = query / query.norm()  # whatever its length
+    way = query / query.norm()  # mistakes are known by direction, not by length
     if query.shape != keys.shape[1:]:
         sizes = f"your query is {tuple(query.shape)}, a key is {tuple(keys.shape[1:])}"
         return Look({asked: False}, {"way": way, "sizes": sizes})
@@ -60,9 +54,9 @@ def _fetch(call: Callable, keys: Tensor, wanted: int) -> Look:
 
 @mistake(
     "along the wanted key",
-    "The query points along the wanted key; a longer key in nearly the same direction "
-    "answers louder.",
-    "Which direction makes the other keys' scores small, not only this one large?",
+    "The query points along the wanted key, so a longer key in nearly the same "
+    "direction gets a higher score.",
+    "Which direction not only makes this score large, but keeps the others small?",
     *(
         lambda keys, wanted, longer=longer: longer * keys[wanted]
         for longer in (2, 5, 10, 20, 50, 100, 1000)
@@ -79,8 +73,8 @@ def _along(keys: Tensor, wanted: int) -> Tensor:
 @mistake(
     "not sharp enough",
     "The direction is right, but the scores are so close together that the softmax "
-    "spreads the weight.",
-    "How large must the wanted score be to leave the others below one per cent?",
+    "spreads the weight over all keys.",
+    "How large must the wanted score be to leave less than 1 % for the others?",
     lambda keys, wanted: torch.linalg.pinv(keys)[:, wanted] * keys.shape[-1] ** 0.5,
 )
 def _blunt(keys: Tensor, wanted: int) -> Tensor:
@@ -89,8 +83,8 @@ def _blunt(keys: Tensor, wanted: int) -> Tensor:
 
 @mistake(
     "one feature of the query",
-    "The query is 1 at one feature and 0 elsewhere: features are not keys.",
-    "A score sums over all features. Which query makes one score large?",
+    "The query is 1 at one feature and 0 elsewhere, but features are not keys.",
+    "A score sums over all features. Which query makes a single score large?",
     lambda keys, wanted: 100 * torch.eye(keys.shape[-1], dtype=keys.dtype)[wanted],
 )
 def _one_feature(keys: Tensor, wanted: int) -> Tensor:
@@ -99,7 +93,8 @@ def _one_feature(keys: Tensor, wanted: int) -> Tensor:
 
 @mistake(
     "one-hot over the keys",
-    "The result says which key is wanted; it has one number per key, not per feature.",
+    "The result says which key is wanted, but it has one number per key, not one per "
+    "feature.",
     "A query lives in the same space as a key. How many numbers is that?",
 )
 def _one_hot(keys: Tensor, wanted: int) -> Tensor:

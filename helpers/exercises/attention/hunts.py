@@ -1,24 +1,17 @@
-"""2.5: a test that finds sick attention, and two readings of printed numbers."""
+"""2.5: a test that finds sick attention, and two bug hunts in printed numbers."""
 
 from collections.abc import Callable
-from functools import partial
 
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import (
-    Answer,
-    Case,
-    Exercise,
-    mistake,
-    value_cases,
-)
+from helpers.checks.exercise import Answer, Case, Exercise, mistake, value_cases
 from helpers.exercises.attention.scaled import (
-    attend_step,
     late,
     scaled_dot_product_attention,
 )
-from helpers.exercises.kit import normal
+from helpers.exercises.attention.scaled import swap as attending
+from helpers.exercises.kit import exchanging, normal
 
 
 def looks_healthy(attend: Callable) -> bool:
@@ -70,8 +63,8 @@ PATIENTS = {
     "a right implementation": scaled_dot_product_attention,
     "a right implementation, query by query": _by_hand,
     "one that divides after the softmax": late,
-    "one whose softmax runs over the queries": partial(
-        attend_step, normalise=lambda scores: scores.softmax(-2)
+    "one whose softmax runs over the queries": attending(
+        normalise=lambda scores: scores.softmax(-2)
     ),
     "one with good weights and a shrunken output": _half_output,
     "one with a good output and scores for weights": _scores_as_weights,
@@ -91,6 +84,10 @@ def _probe(
     constant: float | None = 2.5,
     exact: bool = False,
 ) -> bool:
+    """The test, in steps that a mistake can exchange.
+
+    50 rows: their sums can't all be exactly 1, whatever the processor.
+    """
     draw = torch.Generator().manual_seed(7)
     query, key = torch.randn(50, 4, generator=draw), torch.randn(31, 4, generator=draw)
     value = torch.full((31, 3), constant if constant is not None else 1.0)
@@ -101,58 +98,57 @@ def _probe(
     return healthy and (constant is None or bool(torch.allclose(output, value[0])))
 
 
+swap = exchanging(_probe)
+
 PROBE_MISTAKES = (
     mistake(
         "only shapes",
         "The test says healthy to all of them: each returns the right shapes.",
-        "What do the numbers of a row of weights have to fulfil?",
+        "What must be true of the numbers in a row of weights?",
         lambda attend: True,
-        partial(_probe, rows=None, constant=None),
+        swap(rows=None, constant=None),
     ),
     mistake(
-        "only rows",
-        "Wrong rows of weights are found, a wrong output is not.",
+        "only the rows",
+        "The test finds wrong rows of weights, but no wrong output.",
         "If every value is the same vector, what must come out?",
-        partial(_probe, constant=None),
+        swap(constant=None),
     ),
     mistake(
         "only the constant",
-        "A wrong output is found, wrong weights that came with it are not.",
+        "The test finds a wrong output, but no wrong weights beside it.",
         "What does each row of the weights sum to?",
-        partial(_probe, rows=None),
+        swap(rows=None),
     ),
     mistake(
         "columns instead of rows",
         "The test adds up the weights that one key gets from all queries.",
-        "Who shares out 1: a query or a key?",
-        partial(_probe, rows=lambda weights: (weights.sum(-2) - 1).abs().max() < 1e-4),
+        "Whose weights should sum to 1: those of a query or those of a key?",
+        swap(rows=lambda weights: (weights.sum(-2) - 1).abs().max() < 1e-4),
     ),
     mistake(
         "the total of all weights",
-        "All weights are added up at once: too much in one row makes up for too "
+        "All weights are added up at once, so too much in one row makes up for too "
         "little in another.",
-        "Which of the weights share one sum of 1?",
-        partial(
-            _probe,
-            rows=lambda weights: (weights.sum() - len(weights)).abs() < 1e-3,
-        ),
+        "Which of the weights should sum to 1 together?",
+        swap(rows=lambda weights: (weights.sum() - len(weights)).abs() < 1e-3),
     ),
     mistake(
         "a constant of 0",
-        "With values of 0 any weights give 0: that test can't fail.",
-        "Which constant would notice weights that sum to one half?",
-        partial(_probe, constant=0.0),
+        "If all values are 0, any weights give 0: that test can't fail.",
+        "Which constant would reveal weights that sum to one half?",
+        swap(constant=0.0),
     ),
     mistake(
         "sick in any case",
         "The test says sick to all of them, the right ones included.",
         "Which of your conditions fails on right results? Print both sides of it: sums "
         "of rounded numbers, for example, are seldom exactly 1.",
-        partial(_probe, exact=True),
+        swap(exact=True),
         lambda attend: False,
     ),
     mistake(
-        "verdict turned around",
+        "verdict reversed",
         "The test says healthy to the wrong ones and sick to the right ones.",
         "True means healthy.",
         lambda attend: not looks_healthy(attend),
@@ -188,13 +184,13 @@ EXERCISES = (
             mistake(
                 "no root",
                 "5 is what stands under the root.",
-                "The code divides by a square root.",
+                "The code divides by a square root, not by the number itself.",
                 5.0,
                 5,
             ),
             mistake(
                 "upside down",
-                "That is how large the scores are, as a share of what they should be.",
+                "That is the size of the scores as a fraction of what it should be.",
                 "The question asks for the factor by which they are too small.",
                 5**-0.5,
             ),
@@ -213,14 +209,16 @@ EXERCISES = (
         misconceptions=(
             mistake(
                 "once",
-                "One softmax gives 0.1821 in the first place; 0.1964 was printed.",
-                "Compute one softmax of the scores; compare it with the printed row.",
+                "One softmax gives 0.1821 as the first number, but 0.1964 was printed.",
+                "Compute one softmax of the scores and compare it with the printed "
+                "row.",
                 1,
             ),
             mistake(
                 "three times",
-                "Three softmaxes give 0.1993 in the first place; 0.1964 was printed.",
-                "Each softmax moves the row nearer to 0.2: stop when it matches.",
+                "Three softmaxes give 0.1993 as the first number, but 0.1964 was "
+                "printed.",
+                "Each softmax moves the row closer to 0.2: stop when it matches.",
                 3,
             ),
         ),

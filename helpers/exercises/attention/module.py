@@ -1,46 +1,75 @@
 """2.4: self-attention as a module."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import (
-    Answer,
-    Case,
-    Exercise,
-    Property,
-    mistake,
-)
+from helpers.checks.exercise import Answer, Case, Exercise, Property, mistake
 from helpers.exercises.attention.shared import (
     ROWS,
-    mask_asked_for_its_truth,
-    weights_not_asked_for,
+    if_mask,
+    leak,
+    weights_not_requested,
 )
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 from helpers.models.attention import attention
 
 
 class SelfAttention(nn.Module):
-    """The course's own answer to 2.4."""
+    """The course's own answer to 2.4, in steps that a mistake can exchange."""
 
     def __init__(self, d_model: int, d_head: int) -> None:
         """Create the three projections."""
         super().__init__()
+        self.layers(d_model, d_head)
+
+    def layers(self, d_model: int, d_head: int) -> None:
+        """The three projections."""
         self.W_q = nn.Linear(d_model, d_head, bias=False)
         self.W_k = nn.Linear(d_model, d_head, bias=False)
         self.W_v = nn.Linear(d_model, d_head, bias=False)
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """(batch, length, d_model) -> output (batch, length, d_head), weights."""
-        query, key, value = self.W_q(x), self.W_k(x), self.W_v(x)
-        return self.attend(query, key, value, mask)
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Query, key and value."""
+        return self.W_q(x), self.W_k(x), self.W_v(x)
 
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Any:
+    def scale(self, query: Tensor) -> float:
+        """What the scores are multiplied by."""
+        return query.shape[-1] ** -0.5
+
+    def lay(self, mask: Tensor) -> Tensor:
+        """The mask (B, S) beside the scores: (B, T=1, S)."""
+        return mask[:, None, :]
+
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """The scores under a mask."""
+        return scores.masked_fill(~mask, -1e30)
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         """Everything after the projections."""
-        may_attend = None if mask is None else mask[:, None, :].bool()
-        return attention(query, key, value, may_attend, need_weights=True)
+        scores = query @ key.mT * self.scale(query)
+        if mask is not None:
+            scores = self.block(scores, mask)
+        weights = scores.softmax(-1)
+        return weights @ value, weights
+
+    def finish(self, output: Tensor, weights: Tensor) -> Any:
+        """What comes back."""
+        return output, weights
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Any:
+        """(B, T, D), a mask (B, S) -> output (B, T, K), weights (B, T, S)."""
+        query, key, value = self.project(x)
+        laid = None if mask is None else self.lay(mask.bool())
+        output, weights = self.attend(query, key, value, laid)
+        return self.finish(output, weights)
+
+
+swap = exchanging(SelfAttention)
 
 
 def _module_cases(seed: int) -> list[Case]:
@@ -74,246 +103,200 @@ def _module_cases(seed: int) -> list[Case]:
 def _padding(case: Case, outputs: Mapping[str, Any]) -> str | None:
     if len(case.args) < 2:
         return None
-    padded = ~case.args[1][:, None, :].expand(outputs["weights"].shape)
-    if not padded.any():
-        return None
-    largest = outputs["weights"][padded].abs().max().item()
-    return f"one padded key has weight {largest:.4f}" if largest > 1e-6 else None
+    return leak(outputs["weights"], case.args[1][:, None, :])
 
 
-class _Swapped(SelfAttention):
-    """The sizes of the layers the wrong way round."""
-
-    def __init__(self, d_model: int, d_head: int) -> None:
-        super().__init__(d_head, d_model)
-
-
-class _Truth(SelfAttention):
-    """Asks a whole mask whether it is true."""
-
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Any:
-        return super().attend(query, key, value, mask if mask else None)
+def _of_the_course(
+    self: SelfAttention, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+) -> Any:
+    """What `attention` makes of a row that is blocked whole: weights of 0."""
+    return attention(query, key, value, mask, need_weights=True)
 
 
-class _Unpacked(SelfAttention):
-    """Unpacks the one tensor that attention returns, along its batch axis."""
-
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Any:
-        may_attend = None if mask is None else mask[:, None, :]
-        output, weights = attention(query, key, value, may_attend)
-        return output, weights
-
-
-class _ZeroedInput(SelfAttention):
-    """Sets the vectors at padding to 0, and blocks nothing."""
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Any:
-        return super().forward(x if mask is None else x * mask[..., None])
-
-
-class _Step(SelfAttention):
-    """Self-attention with one step exchanged."""
-
-    scale: Callable = staticmethod(lambda query, x: query.shape[-1] ** -0.5)
-    shape: Callable = staticmethod(lambda mask: mask[:, None, :])
-    use: Callable = staticmethod(lambda scores, mask: scores.masked_fill(~mask, -1e30))
-    finish: Callable = staticmethod(lambda output, weights: (output, weights))
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Any:
-        query, key, value = self.project(x)
-        scores = query @ key.mT * self.scale(query, x)
-        if mask is not None:
-            scores = self.use(scores, self.shape(mask.bool()))
-        weights = scores.softmax(-1)
-        return self.finish(weights @ value, weights)
-
-    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return self.W_q(x), self.W_k(x), self.W_v(x)
-
-
-def _module(**steps: Any) -> type:
-    """A class of its own, with the given steps in place of the right ones."""
-    return type(
-        "_Wrong", (_Step,), {name: staticmethod(f) for name, f in steps.items()}
-    )
-
-
-def _masking(shape: Callable) -> type:
-    """Self-attention that calls the course's function with a mask of that shape."""
-
-    class Wrong(SelfAttention):
-        def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Any:
-            laid = None if mask is None else shape(mask.bool())
-            return attention(query, key, value, laid, need_weights=True)
-
-    return Wrong
-
-
-def _always(shape: Callable) -> type:
-    """Self-attention that turns the mask without asking whether there is one."""
-
-    class Wrong(SelfAttention):
-        def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Any:
-            return attention(query, key, value, shape(mask), need_weights=True)
-
-    return Wrong
-
-
-def _projecting(project: Callable) -> type:
-    return type("_Wrong", (_Step,), {"project": project})
-
-
-def _square(mask: Tensor) -> Tensor:
+def _square(self: SelfAttention, mask: Tensor) -> Tensor:
     return mask[:, None, :] & mask[:, :, None]
 
 
 MODULE_MISTAKES = (
     mistake(
         "mask laid on the queries",
-        "The mask blocks whole rows, the queries at padding, not the padded keys.",
-        "The mask says which tokens may be looked at: which axis of the scores?",
-        _module(shape=lambda mask: mask[:, :, None]),
-        _module(
-            shape=lambda mask: mask[:, :, None],
-            use=lambda scores, mask: scores.masked_fill(~mask, float("-inf")),
+        "The mask blocks whole rows, the queries at padding, but not the padded keys.",
+        "The mask says which tokens may be attended to: which axis of the scores is "
+        "that?",
+        swap(lay=lambda self, mask: mask[:, :, None]),
+        swap(
+            lay=lambda self, mask: mask[:, :, None],
+            block=lambda self, scores, mask: scores.masked_fill(~mask, float("-inf")),
         ),
-        _masking(lambda mask: mask[:, :, None]),
+        swap(lay=lambda self, mask: mask[:, :, None], attend=_of_the_course),
     ),
     mistake(
         "mask without a query axis",
-        "The (batch, length) mask met the (batch, query, key) scores as it is: its "
-        "batch axis was taken for the query axis.",
-        "Put the shapes under each other, right-aligned. Where is an axis missing?",
-        _module(shape=lambda mask: mask),
-        _module(
-            shape=lambda mask: mask,
-            use=lambda scores, mask: scores.masked_fill(mask == 0, float("-inf")),
+        "The (batch, length) mask was used on the (batch, query, key) scores as it is: "
+        "its batch axis was taken for the query axis.",
+        "Write the two shapes below each other, right-aligned. Where is an axis "
+        "missing?",
+        swap(lay=lambda self, mask: mask),
+        swap(
+            lay=lambda self, mask: mask,
+            block=lambda self, scores, mask: scores.masked_fill(
+                mask == 0, float("-inf")
+            ),
         ),
-        _masking(lambda mask: mask),
+        swap(lay=lambda self, mask: mask, attend=_of_the_course),
     ),
     mistake(
         "padded queries blocked as well",
-        "The mask blocks the rows of the padded queries, too: such a row has nothing "
-        "left to share its 1 among.",
-        "The mask says which tokens may be looked at: which one axis of the scores?",
-        _masking(_square),
-        _module(shape=_square),
-        _module(
-            shape=_square,
-            use=lambda scores, mask: scores.masked_fill(~mask, float("-inf")),
+        "The mask also blocks the rows of the padded queries, and such a row has no "
+        "key left to attend to.",
+        "The mask says which tokens may be attended to: which one axis of the scores "
+        "is that?",
+        swap(lay=_square, attend=_of_the_course),
+        swap(lay=_square),
+        swap(
+            lay=_square,
+            block=lambda self, scores, mask: scores.masked_fill(~mask, float("-inf")),
         ),
     ),
-    weights_not_asked_for(_Unpacked),
+    weights_not_requested(
+        swap(
+            attend=lambda self, query, key, value, mask: attention(
+                query, key, value, mask
+            )
+        )
+    ),
     mistake(
         "an axis for heads",
-        "The mask has four axes, as for several heads, and gave one more to "
-        "everything.",
+        "The mask has four axes, as it would for several heads, so everything after "
+        "it has one axis too many.",
         "How many axes do the scores of a single head have?",
-        _masking(lambda mask: mask[:, None, None, :]),
+        swap(lay=lambda self, mask: mask[:, None, None, :], attend=_of_the_course),
     ),
     mistake(
         "padding set to 0 in x",
-        "The vectors at padding became 0, but their keys may still be attended to: "
-        "a score of 0 is a score.",
-        "Where in the formula does a mask take part?",
-        _ZeroedInput,
+        "The vectors at padding became 0, but their keys can still be attended to: "
+        "a score of 0 is a score like any other.",
+        "Where in the formula does the mask come in?",
+        swap(
+            forward=lambda self, x, mask=None: SelfAttention.forward(
+                self, x if mask is None else x * mask[..., None]
+            )
+        ),
     ),
     mistake(
-        "no mask not expected",
+        "no check for a missing mask",
         "The mask was used without asking whether there is one.",
         "What is `mask` when the module is called with x alone?",
-        _always(lambda mask: mask[:, None, :]),
-        _always(lambda mask: mask.unsqueeze(1)),
+        swap(
+            forward=lambda self, x, mask=None: self.attend(
+                *self.project(x), mask[:, None, :]
+            )
+        ),
+        swap(
+            forward=lambda self, x, mask=None: self.attend(
+                *self.project(x), mask.unsqueeze(1)
+            )
+        ),
     ),
-    mask_asked_for_its_truth(_Truth),
+    if_mask(
+        swap(
+            attend=lambda self, query, key, value, mask: attention(
+                query, key, value, mask if mask else None, need_weights=True
+            )
+        )
+    ),
     mistake(
         "sizes of the layers swapped",
-        "The layers turn vectors of d_head numbers into d_model; x comes with d_model.",
+        "The layers map d_head features to d_model, but x comes with d_model features.",
         "In which order does `nn.Linear` take its two sizes?",
-        _Swapped,
+        swap(
+            layers=lambda self, d_model, d_head: SelfAttention.layers(
+                self, d_head, d_model
+            )
+        ),
     ),
     mistake(
         "mask ignored",
-        "The mask changed nothing: padded keys get weight.",
+        "The mask changed nothing: padded keys still get weight.",
         "Does what you do with `mask` reach the softmax?",
-        _module(use=lambda scores, mask: scores),
+        swap(block=lambda self, scores, mask: scores),
     ),
     mistake(
         "mask inverted",
-        "The real tokens were blocked and the padding left open.",
+        "The real tokens were blocked, and the padding was left open.",
         "True means a real token. Which entries must be filled?",
-        _module(use=lambda scores, mask: scores.masked_fill(mask, float("-inf"))),
-        _module(use=lambda scores, mask: scores.masked_fill(mask, -1e9)),
-        _masking(lambda mask: ~mask[:, None, :]),
+        swap(block=lambda self, scores, mask: scores.masked_fill(mask, float("-inf"))),
+        swap(block=lambda self, scores, mask: scores.masked_fill(mask, -1e9)),
+        swap(lay=lambda self, mask: ~mask[:, None, :], attend=_of_the_course),
     ),
     mistake(
         "blocked scores set to 0",
         "Scores of padded keys became 0, or nearly 0, and exp(0) is 1.",
-        "Which score becomes 0 under the exponential?",
-        _module(use=lambda scores, mask: scores * mask),
+        "Which score has the exponential 0?",
+        swap(block=lambda self, scores, mask: scores * mask),
     ),
     mistake(
         "one projection for all three",
         "Query, key and value all come from the same projection.",
         "How many matrices does the formula learn, and where is each used?",
-        _projecting(lambda self, x: (self.W_q(x),) * 3),
-        _projecting(lambda self, x: (self.W_k(x),) * 3),
-        _projecting(lambda self, x: (self.W_v(x),) * 3),
+        swap(project=lambda self, x: (self.W_q(x),) * 3),
+        swap(project=lambda self, x: (self.W_k(x),) * 3),
+        swap(project=lambda self, x: (self.W_v(x),) * 3),
     ),
     mistake(
         "query used as key",
-        "Query and key come from the same projection: every score is symmetric.",
+        "Query and key come from the same projection, so the scores are symmetric.",
         "Check which layer computes the key.",
-        _projecting(lambda self, x: (self.W_q(x), self.W_q(x), self.W_v(x))),
-        _projecting(lambda self, x: (self.W_k(x), self.W_k(x), self.W_v(x))),
+        swap(project=lambda self, x: (self.W_q(x), self.W_q(x), self.W_v(x))),
+        swap(project=lambda self, x: (self.W_k(x), self.W_k(x), self.W_v(x))),
     ),
     mistake(
         "key used as value",
-        "What is mixed comes from the key's projection.",
+        "The vectors that are mixed come from the key's projection.",
         "Check which layer computes the value.",
-        _projecting(lambda self, x: (self.W_q(x), self.W_k(x), self.W_k(x))),
+        swap(project=lambda self, x: (self.W_q(x), self.W_k(x), self.W_k(x))),
     ),
     mistake(
         "key and value swapped",
         "The key comes from W_v and the value from W_k.",
-        "Check the order in which the three are handed on.",
-        _projecting(lambda self, x: (self.W_q(x), self.W_v(x), self.W_k(x))),
+        "Check the order in which you pass the three on.",
+        swap(project=lambda self, x: (self.W_q(x), self.W_v(x), self.W_k(x))),
     ),
     mistake(
         "query and key swapped",
         "The query comes from W_k and the key from W_q, so the scores are transposed.",
         "Check the name on each side of the first two projections.",
-        _projecting(lambda self, x: (self.W_k(x), self.W_q(x), self.W_v(x))),
+        swap(project=lambda self, x: (self.W_k(x), self.W_q(x), self.W_v(x))),
     ),
     mistake(
         "value not projected",
         "The weights mix x itself instead of the projected values.",
         "What width should the output have?",
-        _projecting(lambda self, x: (self.W_q(x), self.W_k(x), x)),
+        swap(project=lambda self, x: (self.W_q(x), self.W_k(x), x)),
     ),
     mistake(
         "scaled by d_model",
-        "The scale uses the width of x; the dot product sums over d_head numbers.",
+        "The scale uses the width of x, but the dot product sums over d_head numbers.",
         "How long are the vectors whose dot product is a score?",
-        _module(scale=lambda query, x: x.shape[-1] ** -0.5),
+        swap(scale=lambda self, query: self.W_q.weight.shape[1] ** -0.5),
     ),
     mistake(
         "no scaling",
         "The scores went into the softmax without being divided.",
-        "Compare with the function that you wrote in 2.2.",
-        _module(scale=lambda query, x: 1.0),
+        "Compare with the function you wrote in 2.2.",
+        swap(scale=lambda self, query: 1.0),
     ),
     mistake(
         "tuple order",
         "The weights came first and the output second.",
         "Read the docstring's last line again.",
-        _module(finish=lambda output, weights: (weights, output)),
+        swap(finish=lambda self, output, weights: (weights, output)),
     ),
     mistake(
         "only the output returned",
         "The weights are missing: only one tensor came back.",
-        "Read the docstring's last line again: what comes back beside the output?",
-        _module(finish=lambda output, weights: output),
+        "Read the docstring's last line again: what comes back besides the output?",
+        swap(finish=lambda self, output, weights: output),
     ),
 )
 
@@ -339,7 +322,7 @@ EXERCISES = (
         proves="three projections, padding mask, batch equal to length, gradients",
         properties=(
             ROWS,
-            Property("Does padding get no weight", _padding),
+            Property("Does padding get zero weight", _padding),
         ),
         misconceptions=MODULE_MISTAKES,
     ),

@@ -1,31 +1,26 @@
 """2.2: scaled dot-product attention."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import (
-    Answer,
-    Case,
-    Exercise,
-    Property,
-    mistake,
-)
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
 from helpers.exercises.attention.shared import (
     BATCH,
+    BLOCKED,
     D_HEAD,
     HEADS,
     KEYS,
     QUERIES,
     ROWS,
     WIDTH,
-    mask_asked_for_its_truth,
+    if_mask,
     random_mask,
 )
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 from helpers.models.attention import attention
 
 
@@ -64,37 +59,28 @@ def _attention_cases(seed: int) -> list[Case]:
     ]
 
 
-def _blocked(case: Case, outputs: Mapping[str, Any]) -> str | None:
-    if len(case.args) < 4:
-        return None
-    weights = outputs["weights"]
-    blocked = weights[~case.args[3].expand(weights.shape)]
-    largest = blocked.abs().max().item()
-    return f"one of them has {largest:.4f}" if largest > 1e-6 else None
-
-
 def attend_step(
     query: Tensor,
     key: Tensor,
     value: Tensor,
     mask: Tensor | None = None,
     *,
+    compare: Callable = lambda query, key: query @ key.mT,
     scale: Callable = lambda query, key: query.shape[-1] ** -0.5,
     block: Callable = lambda scores, mask: scores.masked_fill(~mask, float("-inf")),
     normalise: Callable = lambda scores: scores.softmax(-1),
     after: Callable = lambda weights, mask: weights,
     finish: Callable = lambda weights, value: (weights @ value, weights),
 ) -> tuple[Tensor, Tensor]:
-    """Attention with one step exchanged: the material of the misconceptions."""
-    scores = query @ key.mT * scale(query, key)
+    """Attention, in steps that a mistake can exchange."""
+    scores = compare(query, key) * scale(query, key)
     if mask is not None:
         scores = block(scores, mask)
     weights = after(normalise(scores), mask)
     return finish(weights, value)
 
 
-def _zeroed(weights: Tensor, mask: Tensor | None) -> Tensor:
-    return weights if mask is None else weights.masked_fill(~mask, 0.0)
+swap = exchanging(attend_step)
 
 
 def late(query: Tensor, key: Tensor, value: Tensor, mask: Any = None) -> Any:
@@ -108,39 +94,6 @@ def _late_output(query: Tensor, key: Tensor, value: Tensor, mask: Any = None) ->
     return output / query.shape[-1] ** 0.5, weights
 
 
-def _untransposed(query: Tensor, key: Tensor, value: Tensor, mask: Any = None) -> Any:
-    weights = (query @ key / query.shape[-1] ** 0.5).softmax(-1)
-    return weights @ value, weights
-
-
-TURNS = (
-    lambda key: key.T,
-    lambda key: key.t(),
-    lambda key: key.transpose(0, 1),
-    lambda key: key.transpose(1, 2),
-    lambda key: key.permute(0, 2, 1),
-    lambda key: key.transpose(2, 3),
-)
-
-
-def _turned(
-    query: Tensor, key: Tensor, value: Tensor, mask: Any = None, *, turn: Callable
-) -> Any:
-    scores = query @ turn(key) / query.shape[-1] ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    weights = scores.softmax(-1)
-    return weights @ value, weights
-
-
-def _backwards(query: Tensor, key: Tensor, value: Tensor, mask: Any = None) -> Any:
-    scores = key @ query.mT / query.shape[-1] ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    weights = scores.softmax(-1)
-    return weights @ value, weights
-
-
 def _always(
     query: Tensor, key: Tensor, value: Tensor, mask: Any = None, *, block: Callable
 ) -> Any:
@@ -150,178 +103,165 @@ def _always(
     return weights @ value, weights
 
 
-def _asked_for_truth(
-    query: Tensor, key: Tensor, value: Tensor, mask: Any = None
-) -> Any:
-    return attend_step(query, key, value, mask if mask else None)
-
-
 def _filled(weights: Tensor, mask: Tensor | None, with_what: float) -> Tensor:
     return weights if mask is None else weights.masked_fill(~mask, with_what)
-
-
-def _attend_with(**step: Any) -> partial:
-    return partial(attend_step, **step)
 
 
 ATTENTION_MISTAKES = (
     mistake(
         "no scaling",
         "The scores went into the softmax without being divided.",
-        "Look at the formula under the fraction line, before the softmax.",
-        _attend_with(scale=lambda query, key: 1.0),
+        "Look at the formula before the softmax: what stands under the fraction line?",
+        swap(scale=lambda query, key: 1.0),
     ),
     mistake(
         "divided by d_head",
         "The scores were divided by d_head itself.",
         "Which function of d_head brings the variance back to 1?",
-        _attend_with(scale=lambda query, key: 1 / query.shape[-1]),
+        swap(scale=lambda query, key: 1 / query.shape[-1]),
     ),
     mistake(
         "multiplied",
         "The scores were multiplied by the root of d_head: they grew.",
         "Which way should the scale move the scores?",
-        _attend_with(scale=lambda query, key: query.shape[-1] ** 0.5),
+        swap(scale=lambda query, key: query.shape[-1] ** 0.5),
     ),
     mistake(
         "scaled by the number of keys",
-        "The scale uses how many keys there are; it must not change when the text "
-        "gets longer.",
+        "The scale uses the number of keys, but it must not change when the text gets "
+        "longer.",
         "Which axis does the dot product sum over? That size belongs under the root.",
-        _attend_with(scale=lambda query, key: key.shape[-2] ** -0.5),
+        swap(scale=lambda query, key: key.shape[-2] ** -0.5),
     ),
     mistake(
         "scaled by the first axis",
         "The scale uses the size of axis 0, which is the batch here.",
-        "Count axes from the end: which one is the width of a query?",
-        _attend_with(scale=lambda query, key: query.shape[0] ** -0.5),
+        "Count axes from the end: which one holds the features of a query?",
+        swap(scale=lambda query, key: query.shape[0] ** -0.5),
     ),
     mistake(
         "scaled by the number of queries",
-        "The scale uses how many queries there are.",
+        "The scale uses the number of queries.",
         "Which axis does the dot product sum over? That size belongs under the root.",
-        _attend_with(scale=lambda query, key: query.shape[-2] ** -0.5),
+        swap(scale=lambda query, key: query.shape[-2] ** -0.5),
     ),
     mistake(
         "scaled after the softmax",
-        "The division came after the softmax, so rows no longer sum to 1.",
+        "The division came after the softmax, so the rows no longer sum to 1.",
         "In which order do softmax and scale stand in the formula?",
         late,
         _late_output,
     ),
     mistake(
         "softmax over the queries",
-        "The softmax ran over the queries: columns sum to 1, rows do not.",
-        "Each query shares out its attention. Which axis is that?",
-        _attend_with(normalise=lambda scores: scores.softmax(-2)),
+        "The softmax ran over the queries: the columns sum to 1, the rows do not.",
+        "Each query divides its attention among the keys. Which axis is that?",
+        swap(normalise=lambda scores: scores.softmax(-2)),
     ),
     mistake(
         "softmax over axis 1",
         "The softmax ran over axis 1, which is the keys only when there is no batch.",
-        "Name the axis from the end, so that it stays the same with a batch in front.",
-        _attend_with(normalise=lambda scores: scores.softmax(1)),
+        "Count the axis from the end, so that it is right with a batch in front.",
+        swap(normalise=lambda scores: scores.softmax(1)),
     ),
     mistake(
         "softmax over axis 0",
         "The softmax ran over axis 0, which is the batch where there is one.",
-        "Each query shares out its attention among the keys. Which axis is that?",
-        _attend_with(normalise=lambda scores: scores.softmax(0)),
+        "Each query divides its attention among the keys. Which axis is that?",
+        swap(normalise=lambda scores: scores.softmax(0)),
     ),
     mistake(
         "softmax over axis 2",
-        "The softmax ran over axis 2, which is the keys only with one axis in front, "
-        "and does not exist without a batch.",
-        "Name the axis from the end, so that it stays the same with any batch.",
-        _attend_with(normalise=lambda scores: scores.softmax(2)),
+        "The softmax ran over axis 2, which is the keys only when one axis stands in "
+        "front of query and key, and does not exist without a batch.",
+        "Count the axis from the end, so that it is right for any batch.",
+        swap(normalise=lambda scores: scores.softmax(2)),
     ),
     mistake(
         "softmax over everything",
-        "All weights of the tensor together sum to 1.",
-        "Each query has its own sum of 1.",
-        _attend_with(
-            normalise=lambda scores: scores.flatten().softmax(0).view(scores.shape)
-        ),
+        "All the weights of the tensor sum to 1 together.",
+        "Which of the weights should sum to 1: all of them, or those of one query?",
+        swap(normalise=lambda scores: scores.flatten().softmax(0).view(scores.shape)),
     ),
     mistake(
         "softmax twice",
-        "The softmax was applied to weights that already were a softmax.",
+        "The softmax was applied to weights that had already been through a softmax.",
         "How many softmaxes does the formula have?",
-        _attend_with(normalise=lambda scores: scores.softmax(-1).softmax(-1)),
+        swap(normalise=lambda scores: scores.softmax(-1).softmax(-1)),
     ),
     mistake(
         "no softmax",
         "The scores themselves were used as weights.",
-        "What makes each row of weights positive, with a sum of 1?",
-        _attend_with(normalise=lambda scores: scores),
-        _attend_with(
-            normalise=lambda scores: scores, block=lambda scores, mask: scores
-        ),
+        "What makes every weight positive, and every row sum to 1?",
+        swap(normalise=lambda scores: scores),
+        swap(normalise=lambda scores: scores, block=lambda scores, mask: scores),
     ),
     mistake(
         "mask inverted",
-        "The keys that may be attended to were blocked, the others left open.",
-        "True means: may attend. Which entries must be filled?",
-        _attend_with(
-            block=lambda scores, mask: scores.masked_fill(mask, float("-inf"))
-        ),
-        _attend_with(
+        "The keys that may be attended to were blocked, and the others left open.",
+        "True means may attend. Which entries must be filled?",
+        swap(block=lambda scores, mask: scores.masked_fill(mask, float("-inf"))),
+        swap(
             block=lambda scores, mask: scores.masked_fill(
                 mask, torch.finfo(scores.dtype).min
             )
         ),
-        _attend_with(block=lambda scores, mask: scores.masked_fill(mask, -1e9)),
+        swap(block=lambda scores, mask: scores.masked_fill(mask, -1e9)),
     ),
     mistake(
         "mask ignored",
-        "The mask changed nothing: blocked keys get weight.",
+        "The mask changed nothing: blocked keys still get weight.",
         "Does what you do with `mask` reach the softmax?",
-        _attend_with(block=lambda scores, mask: scores),
+        swap(block=lambda scores, mask: scores),
     ),
     mistake(
         "mask after the softmax",
-        "The weights were set to 0 after the softmax and not shared out again.",
-        "Block before the softmax, then the softmax itself shares out what is left.",
-        _attend_with(block=lambda scores, mask: scores, after=_zeroed),
+        "The weights of blocked keys were set to 0 after the softmax, so what is left "
+        "of a row no longer sums to 1.",
+        "Which step makes a row sum to 1, and does your mask come before it?",
+        swap(
+            block=lambda scores, mask: scores,
+            after=lambda weights, mask: _filled(weights, mask, 0.0),
+        ),
     ),
     mistake(
         "minus infinity after the softmax",
         "The softmax came first, and its weights were then filled with minus infinity "
-        "or a huge negative number, which is none of the shares.",
-        "Is it before or after the softmax that a huge negative number becomes 0?",
-        _attend_with(
+        "or a huge negative number, which can't be a weight.",
+        "Which step turns a huge negative number into 0, and does it still follow?",
+        swap(
             block=lambda scores, mask: scores,
             after=lambda weights, mask: _filled(weights, mask, float("-inf")),
         ),
-        _attend_with(
+        swap(
             block=lambda scores, mask: scores,
             after=lambda weights, mask: _filled(weights, mask, -1e9),
         ),
     ),
     mistake(
         "blocked scores made large",
-        "Blocked scores became hugely positive, so the softmax sees nothing else.",
-        "Which end of the number line does the exponential turn into 0?",
-        _attend_with(
-            block=lambda scores, mask: scores.masked_fill(~mask, float("inf"))
-        ),
-        _attend_with(block=lambda scores, mask: scores.masked_fill(~mask, 1e9)),
+        "Blocked scores became huge positive numbers, so nearly all the weight goes to "
+        "the blocked keys.",
+        "For which scores is the exponential 0: huge positive or huge negative ones?",
+        swap(block=lambda scores, mask: scores.masked_fill(~mask, float("inf"))),
+        swap(block=lambda scores, mask: scores.masked_fill(~mask, 1e9)),
     ),
     mistake(
         "mask added",
         "The boolean mask was added to the scores as it is: True moves a score by 1, "
         "False by 0.",
-        "How far must a score move before its exponential is 0?",
-        _attend_with(block=lambda scores, mask: scores + mask),
-        _attend_with(block=lambda scores, mask: scores + ~mask),
+        "How far must a score fall before its exponential is 0?",
+        swap(block=lambda scores, mask: scores + mask),
+        swap(block=lambda scores, mask: scores + ~mask),
     ),
     mistake(
         "0 times infinity",
-        "The mask was multiplied by infinity: where it is 0, the product is NaN.",
-        "Look for a function that fills places instead of multiplying.",
-        _attend_with(block=lambda scores, mask: scores + ~mask * float("-inf")),
+        "The mask was multiplied by infinity, and 0 times infinity is NaN.",
+        "Look for a function that fills entries instead of multiplying them.",
+        swap(block=lambda scores, mask: scores + ~mask * float("-inf")),
     ),
     mistake(
-        "no mask not expected",
+        "no check for a missing mask",
         "The mask was used without asking whether there is one.",
         "What is `mask` when the function is called with three tensors?",
         *tuple(
@@ -335,43 +275,52 @@ ATTENTION_MISTAKES = (
             )
         ),
     ),
-    mask_asked_for_its_truth(_asked_for_truth),
+    if_mask(
+        lambda query, key, value, mask=None: attend_step(
+            query, key, value, mask if mask else None
+        )
+    ),
     mistake(
         "blocked scores set to 0",
         "Blocked scores became 0, or nearly 0, and exp(0) is 1.",
-        "Which score becomes 0 under the exponential?",
-        _attend_with(block=lambda scores, mask: scores.masked_fill(~mask, 0.0)),
-        _attend_with(block=lambda scores, mask: scores * mask),
+        "Which score has the exponential 0?",
+        swap(block=lambda scores, mask: scores.masked_fill(~mask, 0.0)),
+        swap(block=lambda scores, mask: scores * mask),
     ),
     mistake(
         "missing transpose",
-        "Query and key were multiplied without turning the key's last two axes.",
+        "Query and key were multiplied without transposing the key's last two axes.",
         "(query, d_head) @ (key, d_head) does not fit: which axis is summed over?",
-        _untransposed,
+        swap(compare=lambda query, key: query @ key),
     ),
     mistake(
         "key times query",
         "The product is the wrong way round: the rows of the scores belong to keys, "
         "not to queries.",
-        "Put the shapes below each other: which of the two must come first?",
-        _backwards,
+        "Write the two shapes side by side: which of the two must come first?",
+        swap(compare=lambda query, key: key @ query.mT),
     ),
     mistake(
         "transpose counted from the front",
         "The axes to swap were counted from the front, where a batch may stand.",
-        "Count axes from the end: which two of the key's axes change places?",
-        *tuple(partial(_turned, turn=turn) for turn in TURNS),
+        "Count axes from the end: which two axes of the key must change places?",
+        swap(compare=lambda query, key: query @ key.T),
+        swap(compare=lambda query, key: query @ key.t()),
+        swap(compare=lambda query, key: query @ key.transpose(0, 1)),
+        swap(compare=lambda query, key: query @ key.transpose(1, 2)),
+        swap(compare=lambda query, key: query @ key.permute(0, 2, 1)),
+        swap(compare=lambda query, key: query @ key.transpose(2, 3)),
     ),
     mistake(
         "key and value swapped",
         "The query was compared with the values, and the keys were mixed.",
-        "Which of the two is compared, which is fetched?",
+        "Which of the two is the query compared with, and which is mixed?",
         lambda query, key, value, mask=None: attend_step(query, value, key, mask),
     ),
     mistake(
         "keys mixed instead of values",
         "The weights are right, but they mix the keys.",
-        "Look at the last multiplication: what does attention fetch?",
+        "Look at the last multiplication: what does attention mix?",
         lambda query, key, value, mask=None: attend_step(
             query, key, value, mask, finish=lambda w, _: (w @ key, w)
         ),
@@ -380,18 +329,18 @@ ATTENTION_MISTAKES = (
         "weights returned as output",
         "The weights came back as the output: the values were never mixed.",
         "Look at the last multiplication, and at what you return first.",
-        _attend_with(finish=lambda weights, value: (weights, weights)),
+        swap(finish=lambda weights, value: (weights, weights)),
     ),
     mistake(
         "tuple order",
         "The weights came first and the output second.",
         "Read the docstring's last line again.",
-        _attend_with(finish=lambda weights, value: (weights, weights @ value)),
+        swap(finish=lambda weights, value: (weights, weights @ value)),
     ),
     mistake(
         "scores returned as weights",
-        "The output is right, but what came with it are scores before the softmax.",
-        "Which name do you return, and where is it assigned?",
+        "The output is right, but what came with it are the scores before the softmax.",
+        "Which variable do you return, and where is it assigned?",
         lambda query, key, value, mask=None: (
             attend_step(query, key, value, mask)[0],
             attend_step(query, key, value, mask, normalise=lambda scores: scores)[1],
@@ -409,7 +358,7 @@ ATTENTION_MISTAKES = (
         "mean instead of weighted sum",
         "The output is the plain mean of the values, whatever the weights are.",
         "What do the weights do to the values in the formula?",
-        _attend_with(
+        swap(
             finish=lambda weights, value: (
                 value.mean(-2, keepdim=True).expand(*weights.shape[:-1], -1),
                 weights,
@@ -418,9 +367,9 @@ ATTENTION_MISTAKES = (
     ),
     mistake(
         "divided by the number of keys",
-        "The weighted sum was divided once more by the number of keys.",
-        "The weights sum to 1 already: is a mean still needed?",
-        _attend_with(
+        "The weighted sum was also divided by the number of keys.",
+        "The weights already sum to 1: is there anything left to divide by?",
+        swap(
             finish=lambda weights, value: (
                 weights @ value / value.shape[-2],
                 weights,
@@ -448,10 +397,7 @@ EXERCISES = (
         ),
         cases=_attention_cases,
         proves="scale, axis, mask, gradient; with and without batch and heads",
-        properties=(
-            ROWS,
-            Property("Do blocked keys get no weight", _blocked),
-        ),
+        properties=(ROWS, BLOCKED),
         misconceptions=ATTENTION_MISTAKES,
     ),
 )

@@ -1,7 +1,6 @@
 """2.1 and 2.3: softmax and its gradient."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from helpers.checks.exercise import (
     Property,
     mistake,
 )
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 
 # --- 2.1 ---
 
@@ -65,82 +64,85 @@ def _plain_softmax(
     dim: int,
     *,
     peak: Callable = lambda x, dim: x.amax(dim, keepdim=True),
-    power: Callable = torch.exp,
     total: Callable = lambda powers, dim: powers.sum(dim, keepdim=True),
 ) -> Tensor:
-    powers = power(x - peak(x, dim))
+    """The softmax, in steps that a mistake can exchange."""
+    powers = (x - peak(x, dim)).exp()
     return powers / total(powers, dim)
 
+
+swap = exchanging(_plain_softmax)
 
 SOFTMAX_MISTAKES = (
     mistake(
         "no maximum subtracted",
         "Numbers near 1000 reached the exponential, and exp(1000) is infinite.",
-        "What may be subtracted from all numbers of a softmax without changing it?",
-        partial(_plain_softmax, peak=lambda x, dim: 0.0),
+        "What may you subtract from all numbers of a softmax without changing it?",
+        swap(peak=lambda x, dim: 0.0),
     ),
     mistake(
-        "the formula as it stood",
+        "the formula from the cell above",
         "Nothing was subtracted, and each exponential was divided by the sum of the "
         "whole tensor: that is the line from the cell above.",
-        "Two things are missing: what keeps exp(1000) away, and where `dim` belongs.",
+        "Two things are missing: what protects you from exp(1000), and where `dim` "
+        "belongs.",
         lambda x, dim: x.exp() / x.exp().sum(),
     ),
     mistake(
-        "not the maximum subtracted",
-        "The mean or the smallest number was subtracted; what is left can still be "
+        "something other than the maximum subtracted",
+        "The mean or the smallest number was subtracted, and what is left can still be "
         "too large for an exponential.",
-        "After which subtraction is no number above 0?",
-        partial(_plain_softmax, peak=lambda x, dim: x.mean(dim, keepdim=True)),
-        partial(_plain_softmax, peak=lambda x, dim: x.amin(dim, keepdim=True)),
+        "What must you subtract so that no number stays above 0?",
+        swap(peak=lambda x, dim: x.mean(dim, keepdim=True)),
+        swap(peak=lambda x, dim: x.amin(dim, keepdim=True)),
     ),
     mistake(
-        "subtracted above the line only",
+        "subtracted in the numerator only",
         "The maximum was subtracted in the numerator, but not in the sum below it.",
-        "Both sides of the fraction need the same exponentials.",
+        "Numerator and denominator need the same exponentials.",
         lambda x, dim: (
             (x - x.amax(dim, keepdim=True)).exp() / x.exp().sum(dim, keepdim=True)
         ),
     ),
     mistake(
         "always the last axis",
-        "In the sum, the maximum or both the argument `dim` is ignored; the last axis "
-        "is used instead.",
+        "In the sum, the maximum or both, the argument `dim` is ignored, and the last "
+        "axis is used instead.",
         "Follow `dim` through your lines: each reduction needs it.",
         lambda x, dim: softmax(x, -1),
-        partial(_plain_softmax, total=lambda e, dim: e.sum(-1, keepdim=True)),
-        partial(_plain_softmax, peak=lambda x, dim: x.amax(-1, keepdim=True)),
+        swap(total=lambda e, dim: e.sum(-1, keepdim=True)),
+        swap(peak=lambda x, dim: x.amax(-1, keepdim=True)),
     ),
     mistake(
         "always the first axis",
-        "The argument `dim` is ignored; the first axis is used instead.",
+        "The argument `dim` is ignored, and the first axis is used instead.",
         "Follow `dim` through your lines: each reduction needs it.",
         lambda x, dim: softmax(x, 0),
     ),
     mistake(
         "sum over everything",
         "Each exponential was divided by the sum of the whole tensor.",
-        "Look at the denominator: which numbers should share a sum of 1?",
-        partial(_plain_softmax, total=lambda powers, dim: powers.sum()),
+        "Look at the denominator: which numbers should sum to 1 together?",
+        swap(total=lambda powers, dim: powers.sum()),
         lambda x, dim: softmax(x.flatten(), 0).view(x.shape),
     ),
     mistake(
         "maximum of everything",
         "The largest number of the whole tensor was subtracted: a row far below it "
         "underflows to 0 / 0.",
-        "Look at the maximum: it belongs to one row, like the sum.",
-        partial(_plain_softmax, peak=lambda x, dim: x.max()),
+        "Look at the maximum: like the sum, it belongs to one row.",
+        swap(peak=lambda x, dim: x.max()),
     ),
     mistake(
         "reduced axis dropped",
         "The sum or the maximum lost its axis, so it no longer lines up with x.",
         "Print the shapes on both sides of the division or the subtraction.",
-        partial(_plain_softmax, peak=lambda x, dim: x.amax(dim)),
-        partial(_plain_softmax, total=lambda powers, dim: powers.sum(dim)),
+        swap(peak=lambda x, dim: x.amax(dim)),
+        swap(total=lambda powers, dim: powers.sum(dim)),
     ),
     mistake(
-        "maximum with its places",
-        "`x.max(dim)` returns two things, the maxima and their places.",
+        "maxima and indices together",
+        "`x.max(dim)` returns two things, the maxima and their indices.",
         "Which of the two do you want to subtract?",
         lambda x, dim: x - x.max(dim),
         lambda x, dim: x - x.max(dim, keepdim=True),
@@ -153,8 +155,8 @@ SOFTMAX_MISTAKES = (
         lambda x, dim: x - x.amax(dim, keepdim=True) - x.logsumexp(dim, keepdim=True),
     ),
     mistake(
-        "sign turned around",
-        "The smallest number gets the largest share.",
+        "sign reversed",
+        "The smallest number gets the largest probability.",
         "Look at the sign of what goes into the exponential.",
         lambda x, dim: softmax(-x, dim),
     ),
@@ -189,7 +191,7 @@ def _jacobian_cases(seed: int) -> list[Case]:
 
 
 def _places(given: Any) -> Look:
-    """The entries in any order, in any kind of collection; one alone is a list."""
+    """The places in any order and any kind of collection, or a single one."""
     if isinstance(given, Tensor | np.ndarray):
         given = given.tolist()
     several = given if isinstance(given, tuple | list | set | range) else (given,)
@@ -206,8 +208,8 @@ def _gradient_rows(case: Case, outputs: Mapping[str, Any]) -> str | None:
 
 @mistake(
     "only the diagonal",
-    "Only the diagonal is filled: each output seems to depend on its own input alone.",
-    "If one number grows, what happens to the shares of the others?",
+    "Only the diagonal is filled, as if each output depended on its own input alone.",
+    "If one number grows, what happens to the probabilities of the others?",
     lambda z: z.softmax(-1) * (1 - z.softmax(-1)),
 )
 def _only_diagonal(z: Tensor) -> Tensor:
@@ -217,8 +219,8 @@ def _only_diagonal(z: Tensor) -> Tensor:
 
 @mistake(
     "sign of the off-diagonal",
-    "Off the diagonal the sign is plus: all shares would grow together.",
-    "If one share grows, do the others grow or shrink?",
+    "Off the diagonal the sign is plus, as if all probabilities could grow together.",
+    "If one probability grows, do the others grow or shrink?",
     lambda z: z.softmax(-1).diag() + torch.outer(z.softmax(-1), z.softmax(-1)),
 )
 def _plus(z: Tensor) -> Tensor:
@@ -240,8 +242,8 @@ def _full_diagonal(z: Tensor) -> Tensor:
 
 @mistake(
     "diagonal missing",
-    "Everything is -p_i p_j, on the diagonal as well.",
-    "Write out the case i = j: the numerator depends on z_i too.",
+    "Every entry is -p_i p_j, on the diagonal as well.",
+    "Write out the case i = j: there the numerator depends on z_i, too.",
 )
 def _no_diagonal(z: Tensor) -> Tensor:
     share = z.softmax(-1)
@@ -250,9 +252,9 @@ def _no_diagonal(z: Tensor) -> Tensor:
 
 @mistake(
     "diagonal counted twice",
-    "On the diagonal p_i p_i was subtracted twice: in p_i (1 - p_i), and with the "
-    "table of all products.",
-    "Which of your two terms already holds the square on the diagonal?",
+    "On the diagonal p_i p_i was subtracted twice: once in p_i (1 - p_i), and once "
+    "with the table of all products.",
+    "Which of your two terms already contains the square on the diagonal?",
 )
 def _twice(z: Tensor) -> Tensor:
     share = z.softmax(-1)
@@ -260,9 +262,9 @@ def _twice(z: Tensor) -> Tensor:
 
 
 @mistake(
-    "a product entry by entry",
-    "`p * p` holds n products, each share with itself, and broadcasting repeated them "
-    "in every row.",
+    "elementwise product",
+    "`p * p` holds n products, each probability times itself, and broadcasting "
+    "repeated them in every row.",
     "Which operation gives every product p_i p_j a place of its own?",
 )
 def _entrywise(z: Tensor) -> Tensor:
@@ -271,8 +273,8 @@ def _entrywise(z: Tensor) -> Tensor:
 
 
 @mistake(
-    "a product that is one number",
-    "The product of two vectors with `@` is one number, not a table of all products.",
+    "dot product instead of outer product",
+    "For two vectors `@` gives a single number, not a table of all products.",
     "Which operation gives every product p_i p_j a place of its own?",
 )
 def _dot(z: Tensor) -> Tensor:
@@ -281,9 +283,9 @@ def _dot(z: Tensor) -> Tensor:
 
 
 @mistake(
-    "z used in place of its softmax",
-    "The formula was filled with the numbers z, not with their softmax.",
-    "p in the formula is a softmax. Where do you compute it?",
+    "z instead of its softmax",
+    "The formula was used with the numbers z, not with their softmax.",
+    "In the formula p is a softmax. Where do you compute it?",
 )
 def _raw(z: Tensor) -> Tensor:
     return z.diag() - torch.outer(z, z)
@@ -343,33 +345,34 @@ EXERCISES = (
         misconceptions=(
             mistake(
                 "all negative entries",
-                "All negative entries were named; a softmax gradient does have some.",
-                "How large can p_i p_j be at most, when p_i + p_j is at most 1?",
+                "You named all negative entries, but some entries of a softmax "
+                "gradient really are negative.",
+                "How large can p_i p_j be at most, if p_i + p_j is at most 1?",
                 (1, 2, 3),
             ),
             mistake(
                 "one of the two",
                 "That is an impossible entry, but not the only one.",
-                "Compare every other entry with the largest product there can be.",
+                "Compare every other entry with the largest possible product.",
                 (1,),
                 (3,),
             ),
             mistake(
                 "values instead of places",
-                "The entries themselves were given, not where they stand.",
+                "You gave the entries themselves, not where they stand.",
                 "Count the places from 0.",
                 (-2.7149, -3.0553),
             ),
             mistake(
                 "counted from 1",
-                "These are the right entries, if the first one had the number 1.",
+                "These would be the right entries if counting started at 1.",
                 "Python counts from 0.",
                 (2, 4),
             ),
             mistake(
                 "the smallest entry",
-                "The entry of 1e-07 was named; tiny gradients are possible.",
-                "Look for a bound from above: how large can p_i p_j be?",
+                "You named the entry of 1e-07, but a gradient may be tiny.",
+                "Look for an upper bound: how large can p_i p_j be?",
                 (2,),
             ),
         ),

@@ -2,20 +2,14 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import (
-    Answer,
-    Case,
-    Exercise,
-    Property,
-    mistake,
-)
+from helpers.checks.exercise import Answer, Case, Exercise, Property, mistake
 from helpers.exercises.embeddings.shared import in_float64
+from helpers.exercises.kit import exchanging
 from helpers.models import positions
 
 
@@ -52,11 +46,14 @@ def table_step(
     lay: Callable = _alternating,
     dtype: Any = torch.float64,
 ) -> Tensor:
-    """The table with one step exchanged: the material of the misconceptions."""
+    """The table, in steps that a mistake can exchange."""
     position = torch.arange(first, first + length, dtype=dtype)[:, None]
     pair = torch.arange(d_model // 2, dtype=dtype)
     angles = angle(position, base ** exponent(pair, d_model))
     return lay(angles.sin(), angles.cos()).float()
+
+
+swap = exchanging(table_step)
 
 
 def _own_frequencies(length: int, d_model: int, factor: int = 1) -> Tensor:
@@ -86,97 +83,90 @@ def _overwritten(length: int, d_model: int) -> Tensor:
     return table
 
 
-def _known(name: str, done: str, where: str, *also: Callable, **step: Any) -> Any:
-    spelling = (partial(table_step, **step),) if step else ()
-    return mistake(name, done, where, *spelling, *also)
-
-
-def _transposed(length: int, d_model: int) -> Tensor:
-    return table_step(length, d_model).T
-
-
 MISTAKES = (
-    _known(
+    mistake(
         "exponent doubled",
-        "The exponent runs to nearly 2: the 2 of the formula is in there twice.",
-        "If you count i by twos, it already is the formula's 2i.",
-        exponent=lambda pair, d_model: 4 * pair / d_model,
+        "The exponent runs up to nearly 2: the 2 of the formula is in there twice.",
+        "If your i counts in steps of two, it already is the formula's 2i.",
+        swap(exponent=lambda pair, d_model: 4 * pair / d_model),
     ),
-    _known(
+    mistake(
         "exponent halved",
         "The exponent ends near one half: the 2 of the formula is missing.",
-        "Count the pairs: 0, 1, 2. What does the formula do to that number?",
-        exponent=lambda pair, d_model: pair / d_model,
+        "Count the pairs: 0, 1, 2. What does the formula do with that number?",
+        swap(exponent=lambda pair, d_model: pair / d_model),
     ),
-    _known(
+    mistake(
         "division by d_model forgotten",
         "The exponent is not divided by d_model, so the powers explode.",
         "Look at the exponent of 10000 in the formula.",
-        exponent=lambda pair, d_model: 2 * pair,
+        swap(exponent=lambda pair, d_model: 2 * pair),
     ),
-    _known(
+    mistake(
         "sine and cosine swapped",
-        "The even columns hold cosines, the odd ones sines.",
-        "The formula begins with column 0: which function stands there?",
-        lay=lambda sines, cosines: _alternating(cosines, sines),
+        "The even columns hold cosines, and the odd ones sines.",
+        "The formula starts with column 0: which function stands there?",
+        swap(lay=lambda sines, cosines: _alternating(cosines, sines)),
     ),
-    _known(
+    mistake(
         "halves instead of pairs",
-        "All sines stand in the left half, all cosines in the right one.",
+        "All sines stand in the left half, and all cosines in the right half.",
         "In the formula a sine and its cosine stand next to each other. Some models "
         "are trained with halves; this formula has pairs.",
-        lay=lambda sines, cosines: torch.cat([sines, cosines], dim=-1),
+        swap(lay=lambda sines, cosines: torch.cat([sines, cosines], dim=-1)),
     ),
-    _known(
+    mistake(
         "positions from 1",
         "Row 0 holds position 1, and so on.",
         "What are the sine and the cosine of position 0?",
-        first=1,
+        swap(first=1),
     ),
-    _known(
+    mistake(
         "only sines",
         "Every column holds a sine.",
         "Which function does the formula put into the odd columns?",
-        lay=lambda sines, cosines: _alternating(sines, sines),
+        swap(lay=lambda sines, cosines: _alternating(sines, sines)),
     ),
-    _known(
-        "a frequency of its own for each column",
-        "A cosine has another frequency than the sine at its left.",
-        "2i stands in both lines of the formula, also in the one for column 2i + 1.",
+    mistake(
+        "a different frequency in every column",
+        "A cosine does not have the same frequency as the sine to its left.",
+        "Both lines of the formula contain 2i, even the one for column 2i + 1.",
         _own_frequencies,
     ),
-    _known(
+    mistake(
         "every column counted as a pair",
-        "The number of the column took the place of i: the exponent runs to nearly 2.",
-        "Columns 2i and 2i + 1 share one i. How many different values has i?",
-        partial(_own_frequencies, factor=2),
+        "The number of the column was used as i, so the exponent runs up to nearly 2.",
+        "Columns 2i and 2i + 1 share one i. How many different values does i take?",
+        lambda length, d_model: _own_frequencies(length, d_model, factor=2),
     ),
-    _known(
+    mistake(
         "columns overwritten",
-        "Sine and cosine went to columns i and i + 1, so each sine replaced a cosine.",
-        "Which columns does the formula name for one i?",
+        "Sine and cosine went into columns i and i + 1, so each sine overwrote a "
+        "cosine.",
+        "Which two columns does the formula name for one i?",
         _overwritten,
     ),
-    _known(
+    mistake(
         "multiplied",
-        "The position was multiplied by the power of 10000: late columns turn faster.",
+        "The position was multiplied by the power of 10000, so late columns turn "
+        "faster.",
         "Which columns should turn slowly: the early or the late ones?",
+        swap(angle=lambda position, power: position * power),
         _times_float32,
         _sign_forgotten,
-        angle=lambda position, power: position * power,
     ),
-    _known(
+    mistake(
         "another base",
         "The base is not 10000.",
         "Count the zeros.",
-        partial(table_step, base=1e5),
-        base=1000.0,
+        swap(base=1000.0),
+        swap(base=1e5),
     ),
-    _known(
+    mistake(
         "axes swapped",
-        "The table lies on its side: (d_model, length).",
-        "A row belongs to a position.",
-        _transposed,
+        "The table lies on its side: it is (d_model, length).",
+        "Which of the two should a row stand for: a position or a feature?",
+        lambda length, d_model: table_step(length, d_model).T,
     ),
     in_float64(table_step),
 )
@@ -187,7 +177,7 @@ def _first_row(case: Case, outputs: dict) -> str | None:
     expected = torch.tensor([0.0, 1.0]).repeat(len(row) // 2)
     if torch.allclose(row, expected, atol=1e-4):
         return None
-    return f"it begins with {[round(number, 3) for number in row[:4].tolist()]}"
+    return f"it starts with {[round(number, 3) + 0.0 for number in row[:4].tolist()]}"
 
 
 EXERCISES = (

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.embeddings.shared import some_ids
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 from helpers.models import positions
 
 # --- 1.4b ---
@@ -30,7 +30,14 @@ class PositionalEncoding(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(batch, length, d_model) -> the same."""
-        return x + self.table[: x.shape[1]]
+        return self.add(x, self.table)
+
+    def add(self, x: Tensor, table: Tensor) -> Tensor:
+        """The rows of the table that belong to the positions of x, on top of x."""
+        return x + table[: x.shape[1]]
+
+
+swap = exchanging(PositionalEncoding)
 
 
 def _module_cases(seed: int) -> list[Case]:
@@ -71,95 +78,84 @@ def _look(module: nn.Module, x: Tensor, max_length: int) -> Look:
     )
 
 
-def _module(name: str = "", **steps: Any) -> type:
-    return type("PositionalEncoding", (PositionalEncoding,), steps)
-
-
-def _class_mistake(name: str, done: str, where: str, *classes: type) -> Misconception:
-    return mistake(name, done, where, *classes)
-
-
-def _changed(result: Callable) -> type:
-    return _module(forward=lambda self, x: result(x, self.table))
-
-
 MODULE_MISTAKES = (
-    _class_mistake(
+    mistake(
         "cut off from autograd",
-        "The sum is right, but no gradient gets through it to x: the embeddings before "
-        "it could not learn.",
+        "The sum is right, but no gradient gets through it to x, so the embeddings "
+        "before it could not learn.",
         "Look for what makes a copy without a history: `.detach()` or `.data`.",
-        _changed(lambda x, table: (x + table[: x.shape[1]]).detach()),
-        _changed(lambda x, table: x.detach() + table[: x.shape[1]]),
+        swap(add=lambda self, x, table: (x + table[: x.shape[1]]).detach()),
+        swap(add=lambda self, x, table: x.detach() + table[: x.shape[1]]),
     ),
-    _class_mistake(
+    mistake(
         "position from the batch axis",
         "The table was cut to the number of sentences, not to the number of words.",
         "The input is (batch, length, d_model). Which axis counts positions?",
-        _changed(lambda x, table: x + table[: x.shape[0]]),
-        _changed(lambda x, table: x + table[: len(x)][:, None]),
+        swap(add=lambda self, x, table: x + table[: x.shape[0]]),
+        swap(add=lambda self, x, table: x + table[: len(x)][:, None]),
     ),
-    _class_mistake(
+    mistake(
         "whole table",
-        "The whole table was added: it fits only a sentence as long as the table.",
+        "The whole table was added, which fits only a sentence as long as the table.",
         "How many positions does this x have?",
-        _changed(lambda x, table: x + table),
+        swap(add=lambda self, x, table: x + table),
     ),
-    _class_mistake(
+    mistake(
         "one position off",
-        "The first word got the row of position 1.",
+        "The first word got the row of position 1, not of position 0.",
         "Positions are counted from 0.",
-        _changed(lambda x, table: x + table[1 : x.shape[1] + 1]),
+        swap(add=lambda self, x, table: x + table[1 : x.shape[1] + 1]),
     ),
-    _class_mistake(
+    mistake(
         "the same row for every word",
         "All words of a sentence got the same row.",
-        "A number as index fetches one row. What fetches the first few?",
-        _changed(lambda x, table: x + table[x.shape[1] - 1]),
-        _changed(lambda x, table: x + table[x.shape[1]]),
+        "A number as index fetches one row. How do you get the first few?",
+        swap(add=lambda self, x, table: x + table[x.shape[1] - 1]),
+        swap(add=lambda self, x, table: x + table[x.shape[1]]),
     ),
-    _class_mistake(
+    mistake(
         "x forgotten",
-        "Only the positions came back: the words are gone.",
-        "The positions are added to something.",
-        _changed(lambda x, table: table[: x.shape[1]].expand(x.shape)),
-        _changed(lambda x, table: table[: x.shape[1]]),
+        "Only the positions came back, and the words are gone.",
+        "What should the positions be added to?",
+        swap(add=lambda self, x, table: table[: x.shape[1]].expand(x.shape)),
+        swap(add=lambda self, x, table: table[: x.shape[1]]),
     ),
-    _class_mistake(
+    mistake(
         "multiplied",
-        "The vectors were multiplied by the table: position 0 wipes out half of each.",
-        "Sum or product?",
-        _changed(lambda x, table: x * table[: x.shape[1]]),
+        "The vectors were multiplied by the table, whose row 0 sets half of the first "
+        "one to 0.",
+        "Does the exercise ask for a sum or for a product?",
+        swap(add=lambda self, x, table: x * table[: x.shape[1]]),
     ),
-    _class_mistake(
+    mistake(
         "a parameter",
         "The table is a parameter, so training would change it.",
         "Which kind of tensor belongs to a module without being trained?",
-        _module(keep=lambda self, table: nn.Parameter(table)),
+        swap(keep=lambda self, table: nn.Parameter(table)),
     ),
-    _class_mistake(
+    mistake(
         "a frozen parameter",
-        "The table is a parameter that is told not to learn: it is still listed and "
-        "counted among what a model learns.",
+        "The table is a parameter that does not learn, but it is still listed and "
+        "counted among the parameters.",
         "Which kind of tensor belongs to a module without being a parameter?",
-        _module(keep=lambda self, table: nn.Parameter(table, requires_grad=False)),
+        swap(keep=lambda self, table: nn.Parameter(table, requires_grad=False)),
     ),
-    _class_mistake(
+    mistake(
         "dropout",
-        "Dropout stands behind the sum: some numbers became 0 and the others grew.",
-        "The sum alone is asked for: where would dropout belong?",
-        _module(
-            forward=lambda self, x: nn.functional.dropout(
-                x + self.table[: x.shape[1]], 0.1
+        "Dropout was applied to the sum: some numbers became 0, and the others grew.",
+        "The exercise asks for the sum alone: where else could dropout go?",
+        swap(
+            add=lambda self, x, table: nn.functional.dropout(
+                x + table[: x.shape[1]], 0.1
             )
         ),
     ),
-    _class_mistake(
+    mistake(
         "a plain attribute",
-        "The sum is right, but the table is a plain attribute: it stays behind when "
+        "The sum is right, but the table is a plain attribute, which stays behind when "
         "the module moves to a GPU.",
         "Which kind of tensor belongs to a module without being trained?",
-        _module(keep=lambda self, table: table),
+        swap(keep=lambda self, table: table),
     ),
 )
 
@@ -207,104 +203,97 @@ def _input(
     rows: Callable = lambda encoding, ids: encoding[: ids.shape[1]],
     mix: Callable = lambda vectors, scale, rows: vectors * scale + rows,
 ) -> Tensor:
-    """The first layer's input with one step exchanged."""
+    """The first layer's input, in steps that a mistake can exchange."""
     return mix(table[ids], scale(table), rows(encoding, ids))
 
 
-def _wrong_input(name: str, done: str, where: str, *more: dict, **step: Any) -> Any:
-    spellings = tuple(partial(_input, **one) for one in (step, *more))
-    return mistake(name, done, where, *spellings)
-
-
-@mistake(
-    "no positions",
-    "The vectors are scaled, but nothing was added to them.",
-    "What tells the first word from the second?",
-)
-def _unplaced(table: Tensor, ids: Tensor, encoding: Tensor) -> Tensor:
-    return table[ids] * table.shape[1] ** 0.5
-
-
-def _root_of_length(table: Tensor, ids: Tensor, encoding: Tensor) -> Tensor:
-    return table[ids] * ids.shape[1] ** 0.5 + encoding[: ids.shape[1]]
+swap_input = exchanging(_input)
 
 
 INPUT_MISTAKES = (
-    _wrong_input(
+    mistake(
         "scale missing",
-        "The word vectors were added as they are, without the root of d_model.",
-        "Section 3.4 of the paper does something to the embedding first.",
-        scale=lambda table: 1.0,
+        "The word vectors were used as they are, without the root of d_model.",
+        "What does section 3.4 of the paper do to the embedding first?",
+        swap_input(scale=lambda table: 1.0),
     ),
-    _wrong_input(
+    mistake(
         "positions scaled too",
         "The sum was scaled, so the positions grew as well.",
         "Which of the two is multiplied: the word vector or the sum?",
-        mix=lambda vectors, scale, rows: (vectors + rows) * scale,
+        swap_input(mix=lambda vectors, scale, rows: (vectors + rows) * scale),
     ),
-    _wrong_input(
+    mistake(
         "only the positions scaled",
-        "The positions were multiplied, the word vectors were not.",
+        "The positions were multiplied, but the word vectors were not.",
         "Which of the two is multiplied?",
-        mix=lambda vectors, scale, rows: vectors + rows * scale,
+        swap_input(mix=lambda vectors, scale, rows: vectors + rows * scale),
     ),
-    _wrong_input(
+    mistake(
         "divided",
-        "The word vectors were divided by the root of d_model: they shrank.",
+        "The word vectors were divided by the root of d_model, so they shrank.",
         "Should the words become louder or quieter?",
-        scale=lambda table: table.shape[1] ** -0.5,
+        swap_input(scale=lambda table: table.shape[1] ** -0.5),
     ),
-    _wrong_input(
+    mistake(
         "no root",
         "The factor is d_model itself.",
-        "Look at the factor once more.",
-        scale=lambda table: table.shape[1],
+        "Look at the factor again: what is missing?",
+        swap_input(scale=lambda table: table.shape[1]),
     ),
-    _wrong_input(
+    mistake(
         "root of the vocabulary",
         "The factor is the root of the number of words in the table.",
-        "The table is (vocabulary, d_model). Which of the two is meant?",
-        scale=lambda table: table.shape[0] ** 0.5,
+        "The table is (vocabulary, d_model). Which of the two belongs under the root?",
+        swap_input(scale=lambda table: table.shape[0] ** 0.5),
     ),
     mistake(
         "root of the length",
         "The factor is the root of the number of words in the sentence.",
         "Should a word get louder in a longer sentence?",
-        _root_of_length,
+        lambda table, ids, encoding: (
+            table[ids] * ids.shape[1] ** 0.5 + encoding[: ids.shape[1]]
+        ),
     ),
-    _wrong_input(
+    mistake(
         "position from the batch axis",
-        "Each sentence got the row of its number in the batch.",
+        "Each sentence got the row that belongs to its number in the batch.",
         "The ids are (batch, length). Which axis counts positions?",
-        {"rows": lambda encoding, ids: encoding[: len(ids)]},
-        rows=lambda encoding, ids: encoding[: len(ids), None],
+        swap_input(rows=lambda encoding, ids: encoding[: len(ids), None]),
+        swap_input(rows=lambda encoding, ids: encoding[: len(ids)]),
     ),
-    _wrong_input(
+    mistake(
         "one position off",
-        "The first word got the row of position 1.",
+        "The first word got the row of position 1, not of position 0.",
         "Positions are counted from 0.",
-        rows=lambda encoding, ids: encoding[1 : ids.shape[1] + 1],
+        swap_input(rows=lambda encoding, ids: encoding[1 : ids.shape[1] + 1]),
     ),
-    _wrong_input(
+    mistake(
         "whole table",
-        "The whole encoding was added: it fits only a sentence as long as the table.",
-        "How many words has a sentence of this batch?",
-        rows=lambda encoding, ids: encoding,
+        "The whole encoding was added, which fits only a sentence as long as the "
+        "table.",
+        "How many words are there in a sentence of this batch?",
+        swap_input(rows=lambda encoding, ids: encoding),
     ),
-    _wrong_input(
+    mistake(
         "the same row for every word",
         "All words of a sentence got the same row of the encoding.",
-        "A number as index fetches one row. What fetches the first few?",
-        {"rows": lambda encoding, ids: encoding[ids.shape[1] - 1]},
-        rows=lambda encoding, ids: encoding[ids.shape[1]],
+        "A number as index fetches one row. How do you get the first few?",
+        swap_input(rows=lambda encoding, ids: encoding[ids.shape[1]]),
+        swap_input(rows=lambda encoding, ids: encoding[ids.shape[1] - 1]),
     ),
-    _wrong_input(
-        "position of the id",
-        "The encoding was looked up by token id, not by place.",
+    mistake(
+        "encoding looked up by id",
+        "The encoding was looked up by token id, not by position.",
         "Does a word's row of the encoding depend on which word it is?",
-        rows=lambda encoding, ids: encoding[ids],
+        swap_input(rows=lambda encoding, ids: encoding[ids]),
     ),
-    _unplaced,
+    mistake(
+        "no positions",
+        "The vectors are scaled, but nothing was added to them.",
+        "What tells the first word from the second?",
+        swap_input(mix=lambda vectors, scale, rows: vectors * scale),
+    ),
 )
 
 EXERCISES = (

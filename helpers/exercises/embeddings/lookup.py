@@ -6,14 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from helpers.checks.exercise import (
-    Answer,
-    Case,
-    Exercise,
-    Misconception,
-    mistake,
-    value_cases,
-)
+from helpers.checks.exercise import Answer, Case, Exercise, mistake, value_cases
 from helpers.exercises.embeddings.shared import some_ids
 from helpers.exercises.kit import normal
 
@@ -52,7 +45,7 @@ def _cases(seed: int) -> list[Case]:
 
 @mistake(
     "columns instead of rows",
-    "The ids picked columns of the table: one number of every word in it.",
+    "The ids picked columns of the table: one number from every word in it.",
     "The table is (vocabulary, d_model). Which of its axes counts the words?",
     lambda table, ids: table.T[ids],
     lambda table, ids: F.embedding(ids, table.T),
@@ -63,7 +56,7 @@ def _columns(table: Tensor, ids: Tensor) -> Tensor:
 
 @mistake(
     "counted from 1",
-    "Each token got the row before its own; id 0 got the last one.",
+    "Each token got the row before its own, and id 0 got the last row.",
     "Ids and rows are both counted from 0.",
     lambda table, ids: table.roll(1, 0)[ids],
 )
@@ -85,7 +78,7 @@ def _one_late(table: Tensor, ids: Tensor) -> Tensor:
 @mistake(
     "scaled",
     "The rows are right, but were multiplied by the root of d_model.",
-    "A look-up changes no number. The scale has its place later, in 1.4c.",
+    "A look-up changes no numbers. The scale comes later, in 1.4c.",
 )
 def _scaled(table: Tensor, ids: Tensor) -> Tensor:
     return table[ids] * table.shape[-1] ** 0.5
@@ -93,8 +86,8 @@ def _scaled(table: Tensor, ids: Tensor) -> Tensor:
 
 @mistake(
     "batch axis lost",
-    "All tokens stand in one long list; which sentence they belong to is lost.",
-    "The result has all the axes of the ids, and one more.",
+    "All tokens ended up in one long list, and which sentence they belong to is lost.",
+    "The result should have all the axes of the ids, and one more.",
     lambda table, ids: F.one_hot(ids.flatten(), len(table)).to(table) @ table,
 )
 def _flat(table: Tensor, ids: Tensor) -> Tensor:
@@ -102,9 +95,9 @@ def _flat(table: Tensor, ids: Tensor) -> Tensor:
 
 
 @mistake(
-    "the place instead of the word",
-    "The rows 0, 1, 2 and so on came back: the places were looked up, not the ids.",
-    "Which of your numbers comes from the ids themselves, not from their shape?",
+    "positions instead of ids",
+    "Rows 0, 1, 2 and so on came back: the positions were looked up, not the ids.",
+    "Do your row numbers come from the ids themselves, or only from their shape?",
     lambda table, ids: table[: ids.shape[-1]].expand(*ids.shape, -1),
 )
 def _places(table: Tensor, ids: Tensor) -> Tensor:
@@ -114,7 +107,7 @@ def _places(table: Tensor, ids: Tensor) -> Tensor:
 @mistake(
     "one-hot returned",
     "The result is one-hot: as wide as the vocabulary, and it ignores the table.",
-    "A one-hot vector says which row. What fetches the row?",
+    "A one-hot vector says which row is wanted. What fetches that row?",
     lambda table, ids: F.one_hot(ids, len(table)),
     lambda table, ids: F.one_hot(ids, len(table)).float(),
 )
@@ -124,8 +117,8 @@ def _one_hot(table: Tensor, ids: Tensor) -> Tensor:
 
 @mistake(
     "one-hot too narrow",
-    "The one-hot vectors are as wide as the largest id among these, not as the table.",
-    "How many entries must a vector have that multiplies the table?",
+    "The one-hot vectors are only as wide as the largest of these ids requires.",
+    "How many entries must a vector have to multiply the table?",
     lambda table, ids: F.one_hot(ids).double() @ table,
 )
 def _narrow(table: Tensor, ids: Tensor) -> Tensor:
@@ -142,8 +135,8 @@ def _pooled(table: Tensor, ids: Tensor) -> Tensor:
 
 
 @mistake(
-    "axis of one lost",
-    "The rows are right, but an axis of length 1 is gone, and it was one of the ids'.",
+    "axis of length 1 lost",
+    "The rows are right, but an axis of length 1, one that the ids had, is gone.",
     "What happens to the axes when the batch holds one sentence?",
 )
 def _squeezed(table: Tensor, ids: Tensor) -> Tensor:
@@ -152,9 +145,9 @@ def _squeezed(table: Tensor, ids: Tensor) -> Tensor:
 
 @mistake(
     "cut off from autograd",
-    "The numbers are right, but no gradient reaches the table: it could not learn.",
+    "The numbers are right, but no gradient reaches the table, so it could not learn.",
     "Look for what makes a copy without a history: `.data`, `.detach()`, `.numpy()`, "
-    "`torch.tensor(...)`, a layer made anew from the table.",
+    "`torch.tensor(...)`, a new layer made from the table.",
     lambda table, ids: torch.tensor(table.detach().numpy()[ids.numpy()]),
     lambda table, ids: F.embedding(ids, torch.nn.Parameter(table)),
 )
@@ -162,59 +155,53 @@ def _cut(table: Tensor, ids: Tensor) -> Tensor:
     return table.detach()[ids]
 
 
-def _shape(name: str, done: str, where: str, wrong: Any, of: int) -> Misconception:
-    return mistake(name, done, where, wrong, of=of)
-
-
 SHAPES = (
-    _shape(
+    mistake(
         "batch axis kept",
-        "Batch 1 was kept as an axis; a whole number as index removes the axis.",
+        "The batch was kept as an axis of 1, but a single index removes its axis.",
         "Compare `out[0]` with `out[0:1]`.",
         (1, 3, 300),
-        0,
     ),
-    _shape(
+    mistake(
         "a sentence taken for a word",
-        "(300,) is one word; the first axis of `out` counts sentences.",
+        "(300,) is one word, but the first axis of `out` counts sentences.",
         "Which axis does a single index count along?",
         (300,),
-        0,
     ),
-    _shape(
+    mistake(
         "two axes for two numbers",
-        "Each whole number removes one axis: two of the three are gone.",
+        "Each single index removes its axis, so two of the three are gone.",
         "How many axes are left?",
         (3, 300),
-        1,
+        of=1,
     ),
-    _shape(
+    mistake(
         "axis kept",
-        "(1, 300) would be `out[0, 2:3]`.",
-        "A whole number as index removes its axis.",
+        "(1, 300) would be the shape of `out[0, 2:3]`.",
+        "What does a single number as index do to its axis, and what does a slice do?",
         (1, 300),
-        1,
+        of=1,
     ),
-    _shape(
-        "brackets alone",
-        "300 in brackets is a number; a shape is a tuple, also a shape of one axis.",
-        "How does Python write a tuple of one entry? Print `(1)` and `(1,)`.",
+    mistake(
+        "a number in brackets",
+        "300 in brackets is a number, but a shape is a tuple, even with a single axis.",
+        "How does Python write a tuple with one entry? Print `(1)` and `(1,)`.",
         300,
-        1,
+        of=1,
     ),
-    _shape(
+    mistake(
         "the colon removed too",
-        "The colon keeps its axis: it means all sentences.",
-        "Which axis does the 2 stand at?",
+        "The colon keeps its axis: it stands for all sentences.",
+        "Which axis is the 2 the index of?",
         (300,),
-        2,
+        of=2,
     ),
-    _shape(
+    mistake(
         "the wrong axis removed",
-        "The 2 stands at the second axis, the one that counts words.",
-        "Write the three axes side by side with the colon and the 2.",
+        "The 2 is the index of the second axis, which counts words.",
+        "Write the three axes in a row, and the colon and the 2 below them.",
         (2, 3),
-        2,
+        of=2,
     ),
 )
 
@@ -274,14 +261,15 @@ EXERCISES = (
         misconceptions=(
             mistake(
                 "numbers, not bytes",
-                "300 million is how many numbers there are.",
+                "300 million is the number of entries, and each of them takes several "
+                "bytes.",
                 "How many bytes does one float32 take?",
                 300_000_000,
             ),
             mistake(
                 "gigabytes",
-                "That is in giga- or megabytes; the exercise asks for bytes.",
-                "How many bytes are in a gigabyte, or in a megabyte?",
+                "That is in gigabytes or megabytes, but the exercise asks for bytes.",
+                "How many bytes are there in a gigabyte, or in a megabyte?",
                 1.2,
                 1.118,
                 1.12,
@@ -290,14 +278,14 @@ EXERCISES = (
             ),
             mistake(
                 "bits",
-                "That is how many bits the table takes.",
-                "How many bits are in a byte?",
+                "That is the number of bits in the table.",
+                "How many bits are there in a byte?",
                 9_600_000_000,
             ),
             mistake(
                 "float64",
-                "That is for 8 bytes a number; torch's default is float32.",
-                "How many bits does the name float32 promise?",
+                "That would be 8 bytes per number, but torch's default is float32.",
+                "How many bits does a float32 have, as its name says?",
                 2_400_000_000,
             ),
         ),

@@ -1,20 +1,13 @@
 """1.6: the matrix that moves an encoding by k positions; 1.7: why positions at all."""
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import (
-    Answer,
-    Case,
-    Exercise,
-    Property,
-    mistake,
-)
+from helpers.checks.exercise import Answer, Case, Exercise, Property, mistake
 from helpers.exercises.embeddings.shared import in_float64
+from helpers.exercises.kit import exchanging
 from helpers.models.positions import positional_encoding
 
 
@@ -24,7 +17,7 @@ def _turns(
     angle: Callable = lambda k, pair, d_model: k / 10000 ** (2 * pair / d_model),
     block: tuple[int, int, int, int] = (1, 1, -1, 1),
 ) -> Tensor:
-    """A block diagonal of 2 x 2 rotations, with one step exchangeable.
+    """A block diagonal of 2 x 2 rotations, in steps that a mistake can exchange.
 
     Args:
         k: how far to move
@@ -40,6 +33,9 @@ def _turns(
         place = slice(2 * pair, 2 * pair + 2)
         matrix[place, place] = torch.stack(signed).view(2, 2).float()
     return matrix
+
+
+swap = exchanging(_turns)
 
 
 def shift_matrix(k: int, d_model: int) -> Tensor:
@@ -64,12 +60,9 @@ def _moves(case: Case, outputs: dict) -> str | None:
     start = 5
     table = positional_encoding(start + abs(k) + 1, d_model)
     there = outputs["matrix"].float() @ table[start]
-    apart = (there - table[start + k]).abs().max().item()
-    return f"from position {start} it is off by {apart:.3f}" if apart > 1e-3 else None
-
-
-def _known(name: str, done: str, where: str, *also: Callable, **step: Any) -> Any:
-    return mistake(name, done, where, partial(_turns, **step), *also)
+    apart = (there - table[start + k]).abs()
+    off = apart[apart > 1e-3]
+    return f"one entry is off by {off[0].item():.3f}" if off.numel() else None
 
 
 def _in_halves(k: int, d_model: int) -> Tensor:
@@ -78,40 +71,42 @@ def _in_halves(k: int, d_model: int) -> Tensor:
 
 
 MISTAKES = (
-    _known(
-        "turned backwards",
-        "The matrix moves by -k: the sine with the minus stands on the wrong side.",
-        "Write out sin(a + b) and cos(a + b) and read off the two rows of a block.",
+    mistake(
+        "rotated backwards",
+        "The matrix moves by -k: the minus stands at the wrong one of the two sines.",
+        "Write out sin(a + b) and cos(a + b), and read the two rows of a block from "
+        "them.",
+        swap(block=(1, -1, 1, 1)),
         lambda k, d_model: _turns(k, d_model).T,
-        block=(1, -1, 1, 1),
     ),
-    _known(
+    mistake(
         "no minus",
-        "Both sines have a plus: this is not a rotation.",
+        "Both sines have a plus, so this is not a rotation.",
         "Write out cos(a + b).",
-        block=(1, 1, 1, 1),
+        swap(block=(1, 1, 1, 1)),
     ),
-    _known(
+    mistake(
         "one angle for all pairs",
         "Every pair turns by the same angle.",
-        "How far does pair i turn in one step? The formula of the table says it.",
-        angle=lambda k, pair, d_model: float(k),
+        "How far does pair i turn in one step? The formula of the table tells you.",
+        swap(angle=lambda k, pair, d_model: float(k)),
     ),
-    _known(
+    mistake(
         "k forgotten",
         "The matrix moves by one position, whatever k is.",
         "How does the angle depend on k?",
-        angle=lambda k, pair, d_model: 1 / 10000 ** (2 * pair / d_model),
+        swap(angle=lambda k, pair, d_model: 1 / 10000 ** (2 * pair / d_model)),
     ),
-    _known(
+    mistake(
         "exponent doubled",
         "The angles belong to the table with the doubled exponent.",
-        "If you count by twos, that number already is the formula's 2i.",
-        angle=lambda k, pair, d_model: k / 10000 ** (4 * pair / d_model),
+        "If your i counts in steps of two, it already is the formula's 2i.",
+        swap(angle=lambda k, pair, d_model: k / 10000 ** (4 * pair / d_model)),
     ),
     mistake(
         "halves",
-        "The matrix fits a table with all sines left and all cosines right.",
+        "The matrix fits a table with all sines on the left and all cosines on the "
+        "right.",
         "Which two columns of the table belong together?",
         _in_halves,
     ),

@@ -1,4 +1,4 @@
-"""What the exercises share: inputs of the cases, and a mistake in the dtype."""
+"""What the exercises share: token ids, and a mistake in the dtype."""
 
 from collections.abc import Callable
 
@@ -16,11 +16,11 @@ def some_ids(draw: torch.Generator, count: int, *size: int) -> Tensor:
 
 
 def in_float64(right: Callable[..., Tensor]) -> Misconception:
-    """The mistake of an answer whose numbers are right, but in float64."""
+    """The right numbers, but in float64."""
     return mistake(
         "float64",
-        "The numbers are right, but they are float64; the docstring says float32, and "
-        "a matrix product takes one dtype only.",
-        "Python and numpy count in float64. Where does your result become a tensor?",
+        "The numbers are right, but they are float64, where the docstring says "
+        "float32, and a matrix product does not mix dtypes.",
+        "Python and NumPy compute in float64. Where does your result become a tensor?",
         lambda *args: right(*args).double(),
     )

@@ -8,15 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from helpers.checks.exercise import (
-    Answer,
-    Case,
-    Exercise,
-    Look,
-    Property,
-    mistake,
-)
-from helpers.exercises.kit import normal
+from helpers.checks.exercise import Answer, Case, Exercise, Look, Property, mistake
+from helpers.exercises.kit import exchanging, normal
 from helpers.text import word_vectors
 
 WORDS = (
@@ -44,25 +37,33 @@ def _cosine_cases(seed: int) -> list[Case]:
     def case(name: str, count: int, width: int, dtype: Any = None) -> Case:
         V = _uneven(draw, count, width, dtype)
         u = 3 * _uneven(draw, 1, width, dtype)[0]
-        V[0], V[1] = 2 * u, -0.5 * u  # the same direction, and the opposite one
         return Case(name, (u, V), inputs=("u", "V"), tolerance=1e-5)  # / (... + 1e-8)
 
+    # Powers of two along an axis: the cosines are 1 and -1 to the last bit, in any
+    # formula and on any processor. The arc cosine of a little more than 1 is NaN.
+    u = torch.tensor([0.0, 64, 0, 0], dtype=torch.float64)
+    V = torch.stack([2 * u, -0.5 * u, *_uneven(draw, 2, 4)])
+    same = Case(
+        "same and opposite direction", (u, V), inputs=("u", "V"), tolerance=1e-5
+    )
     return [
         case("6 words, 4 numbers each", 6, 4),
         case("3 words, 7 numbers each", 3, 7),
         case("as many words as numbers", 5, 5),
         case("float32", 4, 9, torch.float32),
+        same,
     ]
 
 
 def _in_range(case: Case, outputs: dict) -> str | None:
-    largest = outputs["similarity"].abs().max().item()
-    return f"one is {largest:.4f} in size" if not largest <= 1 + 1e-4 else None
+    values = outputs["similarity"]
+    off = values[~(values.abs() <= 1 + 1e-4)]
+    return f"one of them is {off[0].item():.4f}" if off.numel() else None
 
 
 @mistake(
     "no normalisation",
-    "This is the plain dot product: longer vectors win.",
+    "This is the plain dot product, in which longer vectors win.",
     "What does the formula divide by?",
     lambda u, V: (V * u).sum(-1),
 )
@@ -72,7 +73,7 @@ def _dot(u: Tensor, V: Tensor) -> Tensor:
 
 @mistake(
     "only the table normalised",
-    "The rows of V have length 1, u still has its own.",
+    "The rows of V have length 1, but u still has its own length.",
     "There are two lengths under the fraction line.",
     lambda u, V: V @ u / V.norm(dim=-1),
 )
@@ -82,7 +83,7 @@ def _table_only(u: Tensor, V: Tensor) -> Tensor:
 
 @mistake(
     "only u normalised",
-    "The vector u has length 1, the rows of V still have their own.",
+    "The vector u has length 1, but the rows of V still have their own lengths.",
     "There are two lengths under the fraction line.",
     lambda u, V: V @ u / u.norm(),
 )
@@ -92,9 +93,9 @@ def _u_only(u: Tensor, V: Tensor) -> Tensor:
 
 @mistake(
     "multiplied by one of the lengths",
-    "One length was divided by, and the other multiplied with: `a / b * c` divides by "
-    "b alone.",
-    "Which brackets does the line under the fraction need?",
+    "The product was divided by one length and multiplied by the other: `a / b * c` "
+    "divides by b alone.",
+    "Where do brackets belong, so that both lengths end up under the fraction line?",
     lambda u, V: V @ u / V.norm(dim=-1) * u.norm(),
 )
 def _unbracketed(u: Tensor, V: Tensor) -> Tensor:
@@ -103,8 +104,7 @@ def _unbracketed(u: Tensor, V: Tensor) -> Tensor:
 
 @mistake(
     "every product by every length",
-    "The lengths kept an axis of size 1, so that each product was divided by all of "
-    "them.",
+    "The lengths kept an axis of size 1, so each product was divided by all of them.",
     "Print the shapes on both sides of the division.",
 )
 def _kept(u: Tensor, V: Tensor) -> Tensor:
@@ -113,7 +113,7 @@ def _kept(u: Tensor, V: Tensor) -> Tensor:
 
 @mistake(
     "squared lengths",
-    "The division is by the squared lengths: a root is missing.",
+    "The product was divided by the squared lengths: a root is missing.",
     "How do you get from a sum of squares to a length?",
 )
 def _squares(u: Tensor, V: Tensor) -> Tensor:
@@ -123,7 +123,7 @@ def _squares(u: Tensor, V: Tensor) -> Tensor:
 @mistake(
     "lengths of the columns",
     "The lengths were taken down the columns, over the words.",
-    "The length of one word's vector: which axis does it run along?",
+    "Along which axis do the numbers of one word's vector run?",
     lambda u, V: V @ u / (V.norm(dim=0) * u.norm()),
 )
 def _column_lengths(u: Tensor, V: Tensor) -> Tensor:
@@ -132,8 +132,8 @@ def _column_lengths(u: Tensor, V: Tensor) -> Tensor:
 
 @mistake(
     "one length for the whole table",
-    "V was divided by one number for the whole table, not by one for each row.",
-    "`norm` without an axis takes everything together.",
+    "V was divided by a single number for the whole table, not by one for each row.",
+    "Over what does `norm` run if you name no axis?",
     lambda u, V: V / V.norm() @ u / u.norm(),
 )
 def _whole(u: Tensor, V: Tensor) -> Tensor:
@@ -142,8 +142,8 @@ def _whole(u: Tensor, V: Tensor) -> Tensor:
 
 @mistake(
     "distance",
-    "These are distances: the same direction does not give 1.",
-    "Which product tells about an angle?",
+    "These are distances, so the same direction does not give 1.",
+    "Which product tells you something about an angle?",
     lambda u, V: (V - u).square().sum(-1).sqrt(),
 )
 def _distance(u: Tensor, V: Tensor) -> Tensor:
@@ -152,8 +152,8 @@ def _distance(u: Tensor, V: Tensor) -> Tensor:
 
 @mistake(
     "sign lost",
-    "Opposite directions came out as alike: the sign is gone.",
-    "The cosine runs from -1 to 1.",
+    "Opposite directions count as similar, because the sign is gone.",
+    "Which values can a cosine take, and which of them did you lose?",
 )
 def _unsigned(u: Tensor, V: Tensor) -> Tensor:
     return word_vectors.cosine_similarity(u, V).abs()
@@ -172,8 +172,8 @@ def _from_left(u: Tensor, V: Tensor) -> Tensor:
 
 @mistake(
     "the angle itself",
-    "These are angles: the same direction gives 0.",
-    "The cosine itself is asked for.",
+    "These are angles, so the same direction gives 0.",
+    "Does the exercise ask for an angle or for its cosine?",
     lambda u, V: (V @ u / (u.norm() * V.norm(dim=-1))).acos(),
 )
 def _angle(u: Tensor, V: Tensor) -> Tensor:
@@ -238,23 +238,24 @@ def _neighbour_cases(seed: int) -> list[Case]:
     return cases
 
 
-# What chance shows on most seeds only: the inputs are the same on every seed.
+# What random inputs show on most seeds only, so these are the same on every seed. Where
+# words tie, they do so to the last bit, as one vector is exactly twice the other.
 FIXED_NEIGHBOURS = (
     ("one neighbour points away", "dog dog cat car", [[1.0, 0], [0.9, 0.1], [-1, 0.2]]),
     (
-        "a word as parallel as the word itself, before it",
+        "a word parallel to the word itself, before it",
         "elm oak elm fir yew",
         [[6.0, 8], [3, 4], [4, 3], [-4, 3]],
     ),
     (
-        "a word as parallel as the word itself, behind it",
+        "a word parallel to the word itself, after it",
         "elm elm oak fir yew",
         [[3.0, 4], [6, 8], [4, 3], [-4, 3]],
     ),
 )
 FIXED_ANALOGIES = {
     "a points exactly where b - a + c does": (
-        [[1.0, 1], [2, 0.2], [0.2, 2], [-1, 0.5], [0, 1]]
+        [[1.0, 1], [2, 0.25], [0.5, 2.25], [-1, 0.5], [0, 1]]
     ),
     "both words that are left point away": (
         [[1.0, 0], [0, 1], [0.5, -0.5], [0.5, -0.8], [0.6, -0.5]]
@@ -278,8 +279,12 @@ def _plant(vectors: Tensor, kind: int) -> None:
         other += b - a + c
 
 
-def _ranked(score: Tensor, words: Sequence[str]) -> list[str]:
-    return [words[row] for row in score.argsort(descending=True).tolist()]
+def _ranked(score: Tensor, words: Sequence[str], last: bool = False) -> list[str]:
+    """The words by falling score; of words that tie the first one, or the last."""
+    rows = list(range(len(score)))[:: -1 if last else 1]
+    rows.sort(key=score.tolist().__getitem__, reverse=True)
+    return [words[row] for row in rows]
+
 
 
 def _neighbours(
@@ -287,129 +292,116 @@ def _neighbours(
     k: int,
     words: Sequence[str],
     vectors: Tensor,
+    *,
     score: Callable = word_vectors.cosine_similarity,
+    last: bool = False,
     pick: Callable = lambda ranked, word, k: [w for w in ranked if w != word][:k],
-) -> Any:
-    """Neighbours with one step exchanged."""
-    ranked = _ranked(score(vectors[words.index(word)], vectors), words)
+) -> list[str]:
+    """Neighbours, in steps that a mistake can exchange."""
+    ranked = _ranked(score(vectors[words.index(word)], vectors), words, last)
     return pick(ranked, word, k)
 
 
-def _of_rows(word: str, k: int, words: Sequence[str], vectors: Tensor) -> list[int]:
-    return [words.index(one) for one in nearest(word, k, words, vectors)]
-
-
-def _nearest(name: str, done: str, where: str, *also: Callable, **step: Any) -> Any:
-    spelling = (partial(_neighbours, **step),) if step else ()
-    return mistake(name, done, where, *spelling, *also, of=0)
+swap_nearest = exchanging(_neighbours)
 
 
 def _but_word(ranked: list[str], word: str) -> list[str]:
     return [one for one in ranked if one != word]
 
 
-def _cosines(word: str, words: Sequence[str], vectors: Tensor) -> Tensor:
-    return word_vectors.cosine_similarity(vectors[words.index(word)], vectors)
-
-
 def _zero_for_word(word: str, k: int, words: Sequence[str], vectors: Tensor) -> Any:
-    similarity = _cosines(word, words, vectors)
-    similarity[words.index(word)] = 0.0
+    place = words.index(word)
+    similarity = word_vectors.cosine_similarity(vectors[place], vectors)
+    similarity[place] = 0.0
+    return _ranked(similarity, words)[:k]
+
+
+def _down_the_columns(
+    word: str, k: int, words: Sequence[str], vectors: Tensor, itself: float | None
+) -> Any:
+    place = words.index(word)
+    similarity = F.cosine_similarity(vectors[place], vectors, dim=0)
+    if itself is not None:
+        similarity[place] = itself
     return [words[row] for row in similarity.topk(k).indices.tolist()]
-
-
-def _topk(word: str, k: int, words: Sequence[str], vectors: Tensor) -> Any:
-    similarity = F.cosine_similarity(vectors[words.index(word)], vectors)
-    return [words[row] for row in similarity.topk(k).indices.tolist()]
-
-
-def _down_the_columns(word: str, k: int, words: Sequence[str], vectors: Tensor) -> Any:
-    similarity = F.cosine_similarity(vectors[words.index(word)], vectors, dim=0)
-    return [words[row] for row in similarity.topk(k).indices.tolist()]
-
-
-def _down_but_word(word: str, k: int, words: Sequence[str], vectors: Tensor) -> Any:
-    similarity = F.cosine_similarity(vectors[words.index(word)], vectors, dim=0)
-    similarity[words.index(word)] = -2.0
-    return [words[row] for row in similarity.topk(k).indices.tolist()]
-
-
-def _topk_dropped(word: str, k: int, words: Sequence[str], vectors: Tensor) -> Any:
-    similarity = _cosines(word, words, vectors)
-    return [words[row] for row in similarity.topk(k + 1).indices.tolist()[1:]]
 
 
 NEAREST_MISTAKES = (
-    _nearest(
+    mistake(
         "the word itself",
         "The word is its own nearest neighbour, and it is in the list.",
-        "Which word always has the similarity 1?",
-        _topk,
-        pick=lambda ranked, word, k: ranked[:k],
+        "Which word always has a similarity of 1?",
+        swap_nearest(pick=lambda ranked, word, k: ranked[:k]),
+        swap_nearest(pick=lambda ranked, word, k: ranked[:k], last=True),
     ),
-    _nearest(
+    mistake(
         "one too few",
-        "The word itself was left out, but only after k were chosen: one is missing.",
-        "How many do you need before one is dropped?",
-        pick=lambda ranked, word, k: _but_word(ranked[:k], word),
+        "The word itself was dropped only after k words were chosen, so one is "
+        "missing.",
+        "How many do you need before you drop one?",
+        swap_nearest(pick=lambda ranked, word, k: _but_word(ranked[:k], word)),
     ),
-    _nearest(
+    mistake(
         "one too many",
-        "There is one neighbour more than k.",
-        "How many are left after the word itself is dropped?",
-        pick=lambda ranked, word, k: _but_word(ranked, word)[: k + 1],
+        "The result has one neighbour more than k.",
+        "How many are left once the word itself is dropped?",
+        swap_nearest(pick=lambda ranked, word, k: _but_word(ranked, word)[: k + 1]),
     ),
-    _nearest(
+    mistake(
         "least similar",
         "These are the least similar words.",
         "Which end of the sorted list holds the largest cosine?",
-        pick=lambda ranked, word, k: ranked[::-1][:k],
+        swap_nearest(pick=lambda ranked, word, k: ranked[::-1][:k]),
     ),
-    _nearest(
-        "order turned around",
-        "The right words, the least similar of them first.",
+    mistake(
+        "order reversed",
+        "These are the right words, but the least similar one comes first.",
         "Ascending or descending?",
-        pick=lambda ranked, word, k: _but_word(ranked, word)[:k][::-1],
+        swap_nearest(pick=lambda ranked, word, k: _but_word(ranked, word)[:k][::-1]),
     ),
-    _nearest(
+    mistake(
         "dot product",
-        "The words were ranked by the dot product, so the long vectors win.",
-        "Similarity here is the cosine of 1.2.",
-        score=lambda u, V: V @ u,
+        "The words were ranked by the dot product, so long vectors win.",
+        "What is similarity in this exercise? See 1.2.",
+        swap_nearest(score=lambda u, V: V @ u),
     ),
-    _nearest(
+    mistake(
         "distance",
-        "The words were ranked by distance: a long vector in the same direction loses.",
-        "Similarity here is the cosine of 1.2.",
-        score=lambda u, V: -(V - u).norm(dim=-1),
+        "The words were ranked by distance, so a long vector in the same direction "
+        "loses.",
+        "What is similarity in this exercise? See 1.2.",
+        swap_nearest(score=lambda u, V: -(V - u).norm(dim=-1)),
     ),
-    _nearest(
+    mistake(
         "zero in place of the word itself",
-        "The word's own similarity was set to 0, and some words are below 0: there "
-        "it came back.",
+        "The word's own similarity was set to 0, and where other words are below 0, it "
+        "came back.",
         "Which number is below every cosine?",
         _zero_for_word,
     ),
-    _nearest(
+    mistake(
         "first one dropped",
-        "The first of the list was dropped, whichever it was; a parallel vector is as "
-        "similar as the word itself.",
-        "Leave the word out by its place in `words`, not by its rank.",
-        _topk_dropped,
-        pick=lambda ranked, word, k: ranked[1 : k + 1],
+        "The first of the list was dropped, whichever word it was, but a parallel "
+        "vector is just as similar as the word itself.",
+        "Can you tell the word by its rank, or only by its place in `words`?",
+        swap_nearest(pick=lambda ranked, word, k: ranked[1 : k + 1]),
+        swap_nearest(pick=lambda ranked, word, k: ranked[1 : k + 1], last=True),
     ),
-    _nearest(
+    mistake(
         "cosine down the columns",
-        "The cosine ran over the words: one number for each feature, none for a word.",
+        "The cosine ran over the words, which gives one number per feature, not per "
+        "word.",
         "Along which axis of (words, numbers) do the numbers of one word run?",
-        _down_the_columns,
-        _down_but_word,
+        partial(_down_the_columns, itself=None),
+        partial(_down_the_columns, itself=-2.0),
     ),
-    _nearest(
+    mistake(
         "rows instead of words",
-        "The result holds numbers of rows.",
-        "`words` says which word stands in a row.",
-        _of_rows,
+        "The result holds the numbers of rows, not words.",
+        "How does `words` tell you which word belongs to a row?",
+        lambda word, k, words, vectors: [
+            words.index(one) for one in nearest(word, k, words, vectors)
+        ],
     ),
 )
 
@@ -420,36 +412,34 @@ def _related(
     c: str,
     words: Sequence[str],
     vectors: Tensor,
+    *,
     target: Callable = lambda a, b, c: b - a + c,
     score: Callable = word_vectors.cosine_similarity,
-    skip: Callable = lambda a, b, c: {a, b, c},
+    pick: Callable = lambda ranked, a, b, c: _without(ranked, a, b, c)[0],
 ) -> str:
-    """An analogy with one step exchanged."""
+    """An analogy, in steps that a mistake can exchange."""
     rows = (vectors[words.index(word)] for word in (a, b, c))
     ranked = _ranked(score(target(*rows), vectors), words)
-    without = skip(a, b, c)
-    return next(word for word in ranked if word not in without)
+    return pick(ranked, a, b, c)
 
 
-def _analogy(name: str, done: str, where: str, *more: dict, **step: Any) -> Any:
-    spellings = tuple(partial(_related, **one) for one in (step, *more))
-    return mistake(name, done, where, *spellings, of=1)
+swap_analogy = exchanging(_related)
 
 
-def _second(a: str, b: str, c: str, words: Sequence[str], vectors: Tensor) -> str:
-    rows = (vectors[words.index(word)] for word in (b, a, c))
-    at_b, at_a, at_c = rows
-    score = word_vectors.cosine_similarity(at_b - at_a + at_c, vectors)
-    return _ranked(score, words)[1]
+def _without(ranked: list[str], *asked: str) -> list[str]:
+    return [word for word in ranked if word not in asked]
 
 
 def _zero_for_asked(
-    a: str, b: str, c: str, words: Sequence[str], vectors: Tensor
+    a: str, b: str, c: str, words: Sequence[str], vectors: Tensor, first: int
 ) -> str:
-    at_a, at_b, at_c = (vectors[words.index(word)] for word in (a, b, c))
+    """Three zeros tie where all other words are below 0: any of the three may win."""
+    asked = [words.index(word) for word in (a, b, c)]
+    at_a, at_b, at_c = vectors[asked]
     similarity = word_vectors.cosine_similarity(at_b - at_a + at_c, vectors)
-    similarity[[words.index(word) for word in (a, b, c)]] = 0.0
-    return words[similarity.argmax()]
+    similarity[asked] = 0.0
+    best = similarity.argmax().item()
+    return words[asked[first] if best in asked else best]
 
 
 def _unit(vector: Tensor) -> Tensor:
@@ -457,81 +447,91 @@ def _unit(vector: Tensor) -> Tensor:
 
 
 ANALOGY_MISTAKES = (
-    _analogy(
+    mistake(
         "asked words allowed",
         "One of the three words came back: nothing was excluded.",
-        "The result lies close to where you started. Which words can't be answers?",
-        skip=lambda a, b, c: set(),
+        "The sum lies close to where you started. Which words can't be the answer?",
+        swap_analogy(pick=lambda ranked, a, b, c: ranked[0]),
+        of=1,
     ),
     mistake(
         "always the second",
-        "The best word was skipped, whichever it was; here it was not always one of "
-        "the three.",
-        "Exclude the three words by name, not by rank.",
-        _second,
+        "The best word was skipped, whichever it was, but it is not always one of the "
+        "three.",
+        "How do you recognise the three words: by rank or by name?",
+        swap_analogy(pick=lambda ranked, a, b, c: ranked[1]),
         of=1,
     ),
-    _analogy(
+    mistake(
         "not all asked words excluded",
         "One of the three words came back: at least one of them was not excluded.",
-        "Which words can't be answers?",
-        *(
-            {"skip": lambda *asked, kept=kept: {asked[place] for place in kept}}
-            for kept in ((0,), (1,), (0, 1), (0, 2), (1, 2))
-        ),
-        skip=lambda a, b, c: {c},
+        "Which words can't be the answer?",
+        swap_analogy(pick=lambda ranked, a, b, c: _without(ranked, c)[0]),
+        swap_analogy(pick=lambda ranked, a, b, c: _without(ranked, a)[0]),
+        swap_analogy(pick=lambda ranked, a, b, c: _without(ranked, b)[0]),
+        swap_analogy(pick=lambda ranked, a, b, c: _without(ranked, a, b)[0]),
+        swap_analogy(pick=lambda ranked, a, b, c: _without(ranked, a, c)[0]),
+        swap_analogy(pick=lambda ranked, a, b, c: _without(ranked, b, c)[0]),
+        of=1,
     ),
     mistake(
         "zero in place of the asked words",
-        "The similarities of a, b and c were set to 0, and sometimes every other word "
-        "is below 0: there one of the three came back.",
+        "The similarities of a, b and c were set to 0, and where every other word is "
+        "below 0, one of the three came back.",
         "Which number is below every cosine?",
-        _zero_for_asked,
+        *(partial(_zero_for_asked, first=first) for first in range(3)),
         of=1,
     ),
-    _analogy(
-        "difference turned around",
+    mistake(
+        "difference reversed",
         "The step from b to a was added, not the step from a to b.",
         "In king - man + woman, which of a, b, c is which?",
-        target=lambda a, b, c: a - b + c,
+        swap_analogy(target=lambda a, b, c: a - b + c),
+        of=1,
     ),
-    _analogy(
+    mistake(
         "c subtracted",
-        "The third word was subtracted, and the first one added.",
+        "The third word was subtracted, and the first one was added.",
         "In king - man + woman, which of a, b, c is which?",
-        target=lambda a, b, c: a + b - c,
+        swap_analogy(target=lambda a, b, c: a + b - c),
+        of=1,
     ),
-    _analogy(
+    mistake(
         "c forgotten",
         "The step from a to b was taken, but not from c.",
-        "A step needs a place to start from.",
-        target=lambda a, b, c: b - a,
+        "A step needs a place to start from. Which word is that?",
+        swap_analogy(target=lambda a, b, c: b - a),
+        of=1,
     ),
-    _analogy(
+    mistake(
         "everything added",
         "All three vectors were added.",
-        "One of the three must be taken away.",
-        {"target": lambda a, b, c: (a + b + c) / 3},
-        target=lambda a, b, c: a + b + c,
+        "Which of the three must be subtracted?",
+        swap_analogy(target=lambda a, b, c: a + b + c),
+        swap_analogy(target=lambda a, b, c: (a + b + c) / 3),
+        of=1,
     ),
-    _analogy(
+    mistake(
         "dot product with the sum",
-        "The candidates were ranked by the dot product, so the long vectors win.",
-        "Similarity here is the cosine of 1.2.",
-        score=lambda u, V: V @ u,
+        "The candidates were ranked by the dot product, so long vectors win.",
+        "What is similarity in this exercise? See 1.2.",
+        swap_analogy(score=lambda u, V: V @ u),
+        of=1,
     ),
-    _analogy(
+    mistake(
         "distance from the sum",
         "The candidates were ranked by distance.",
-        "Similarity here is the cosine of 1.2.",
-        score=lambda u, V: -(V - u).norm(dim=-1),
+        "What is similarity in this exercise? See 1.2.",
+        swap_analogy(score=lambda u, V: -(V - u).norm(dim=-1)),
+        of=1,
     ),
-    _analogy(
+    mistake(
         "normalised first",
-        "The three vectors were brought to length 1 before the sum. That is a known "
-        "variant, but the exercise asks for the sum of the vectors as they are.",
-        "Where does the length matter: in the sum, in the comparison, or in both?",
-        target=lambda a, b, c: _unit(b) - _unit(a) + _unit(c),
+        "The three vectors were scaled to length 1 before they were added. That is a "
+        "known variant, but the exercise adds the vectors as they are.",
+        "Where does the length not matter: in the sum, in the comparison, or in both?",
+        swap_analogy(target=lambda a, b, c: _unit(b) - _unit(a) + _unit(c)),
+        of=1,
     ),
 )
 
@@ -584,14 +584,15 @@ EXERCISES = (
         misconceptions=(
             mistake(
                 "the untrained table",
-                "A is a fresh table: no two rows are alike beyond what chance gives.",
+                "A is a fresh table: no two of its rows are more alike than chance "
+                "makes them.",
                 "Words have neighbours. Which histogram has a tail to the right?",
                 "A",
             ),
             mistake(
                 "the ruler",
-                "In B every pair is alike, as in 0.1, 0.2, 0.3 and so on.",
-                "Is any word unlike any other there?",
+                "In B every pair of rows is alike, as in 0.1, 0.2, 0.3 and so on.",
+                "Are there any two words in it that are unlike each other?",
                 "B",
             ),
         ),

@@ -1,14 +1,14 @@
-"""3.6: heads with a width of their own, one layer for each."""
+"""3.6: heads with a width of their own, and layers of their own."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.kit import normal
-from helpers.exercises.multi_head.module import PARTS, RETURNS, ROWS_IF_ANY
+from helpers.exercises.attention.shared import ROWS
+from helpers.exercises.kit import exchanging, normal
+from helpers.exercises.multi_head.module import PARTS, RETURNS
 from helpers.models.attention import attention
 from helpers.models.multi_head import merge_heads, split_heads
 
@@ -33,7 +33,7 @@ class HeadByHead(nn.Module):
         return getattr(self, part)[head]
 
     def scale(self, query: Tensor, x: Tensor) -> Tensor:
-        """The query, so that dividing by the root of its width comes out right."""
+        """The query, still to be divided by the root of its width."""
         return query
 
     def join(self, found: list[Tensor]) -> Tensor:
@@ -60,6 +60,9 @@ class HeadByHead(nn.Module):
         return self.finish(self.join(found)), self.gather(maps)
 
 
+swap = exchanging(HeadByHead)
+
+
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
@@ -84,7 +87,7 @@ def _cases(seed: int) -> list[Case]:
 
 
 def _biases(module: nn.Module) -> Look:
-    """Which lists of a fresh module have a bias everywhere: `module`'s may be lent."""
+    """Which lists have only biased layers when fresh: `module`'s may be borrowed."""
     fresh = type(module)(10, 3, 4)
     with_bias = []
     for part in PARTS[:3]:
@@ -93,10 +96,6 @@ def _biases(module: nn.Module) -> Look:
         if all(getattr(layer, "bias", None) is not None for layer in layers):
             with_bias.append(part)
     return Look({"with a bias": ", ".join(with_bias) or "none of them"})
-
-
-def _with(**steps: Callable) -> type:
-    return type("_Wrong", (HeadByHead,), steps)
 
 
 def _square_output(self: HeadByHead, *sizes: int) -> None:
@@ -155,73 +154,73 @@ MISTAKES = (
     mistake(
         "projections without a bias",
         "The results are right for these layers, but they were made without a bias.",
-        "The exercise asks for nn.Linear(d_model, d_head) as it comes.",
-        _with(layers=_without_bias),
-        _with(layers=_no_bias_at_all),
+        "The exercise asks for a plain nn.Linear(d_model, d_head).",
+        swap(layers=_without_bias),
+        swap(layers=_no_bias_at_all),
     ),
     mistake(
         "output projection that keeps the width",
-        "W_o maps heads x d_head to heads x d_head; the output should be d_model wide.",
+        "W_o keeps the width of heads x d_head, but the output should be d_model wide.",
         "What is the result added to in the next lesson, and how wide is that?",
-        _with(layers=_square_output),
+        swap(layers=_square_output),
     ),
     mistake(
         "layers in a plain list",
-        "A Python list hides its layers from torch: no optimizer and no `.double()` "
-        "would reach them.",
-        "Which list does torch.nn offer for modules?",
-        _with(layers=_plain_list),
+        "A Python list hides its layers from torch: neither an optimizer nor "
+        "`.double()` would reach them.",
+        "Which kind of list does torch.nn offer for modules?",
+        swap(layers=_plain_list),
     ),
     mistake(
         "one large layer for all heads",
-        "The results are right, but a large layer was cut, as in 3.2: no head has a "
-        "layer of its own.",
+        "The results are right, but one large layer was cut into heads, as in 3.2: no "
+        "head has a layer of its own.",
         "Which kind of list does the exercise ask for, and how long is it?",
         _LargeLayers,
     ),
     mistake(
         "first head only",
         "All heads use the layers of head 0.",
-        "Inside your loop, which index do the layers get?",
-        _with(layer=lambda self, part, head: getattr(self, part)[0]),
+        "Inside your loop, with which index do you pick the layers?",
+        swap(layer=lambda self, part, head: getattr(self, part)[0]),
     ),
     mistake(
         "one layer, listed many times",
-        "The list holds the same layer num_heads times: the heads can't differ.",
-        "What does `[layer] * 3` copy, layers or references?",
-        _with(layers=_one_layer),
+        "The list holds the same layer num_heads times, so the heads can't differ.",
+        "What does `[layer] * 3` copy: layers or references to one layer?",
+        swap(layers=_one_layer),
     ),
     mistake(
         "scaled by d_model",
-        "The scores were divided by the root of d_model; a head's dot product sums "
-        "over d_head numbers.",
+        "The scores were divided by the root of d_model, but a head's dot product "
+        "sums over d_head numbers.",
         "How long are the two vectors whose dot product is a score?",
-        _with(
+        swap(
             scale=lambda self, query, x: query * (query.shape[-1] / x.shape[-1]) ** 0.5
         ),
     ),
     mistake(
         "heads averaged",
-        "The heads' results were averaged; they should lie side by side.",
+        "The heads' results were averaged, but they should stand side by side.",
         "How wide is the concatenation of all heads, and what does W_o expect?",
-        _with(join=lambda self, found: sum(found) / len(found)),
-        _with(
+        swap(join=lambda self, found: sum(found) / len(found)),
+        swap(
             join=lambda self, found: sum(found) / len(found),
             layers=_output_per_head,
         ),
-        _with(join=lambda self, found: torch.stack(found, 0).mean(0)),
+        swap(join=lambda self, found: torch.stack(found, 0).mean(0)),
     ),
     mistake(
         "no output projection",
-        "The heads lie side by side, but W_o was never applied.",
+        "The heads stand side by side, but W_o was never applied.",
         "What is left of the formula after Concat?",
-        _with(finish=lambda self, joined: joined),
+        swap(finish=lambda self, joined: joined),
     ),
     mistake(
         "weights of one head returned",
         "Only the last head's weights came back.",
         "The weights are promised as (B, H, T, T). Which axis is missing?",
-        _with(gather=lambda self, maps: maps[-1]),
+        swap(gather=lambda self, maps: maps[-1]),
     ),
 )
 
@@ -237,7 +236,7 @@ EXERCISES = (
         answers=(Answer("HeadByHead", HeadByHead, RETURNS, parts=PARTS),),
         cases=_cases,
         proves="heads narrower and wider than their share, output width, gradients",
-        properties=(ROWS_IF_ANY,),
+        properties=(ROWS,),
         misconceptions=MISTAKES,
     ),
 )

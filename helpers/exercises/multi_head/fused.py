@@ -1,14 +1,13 @@
 """3.3: one layer for query, key and value."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
-from helpers.exercises.attention.shared import ROWS, random_mask, weights_not_asked_for
-from helpers.exercises.kit import normal
+from helpers.exercises.attention.shared import ROWS, random_mask, weights_not_requested
+from helpers.exercises.kit import exchanging, normal
 from helpers.exercises.multi_head.module import RETURNS
 from helpers.models.attention import attention
 from helpers.models.multi_head import merge_heads, split_heads
@@ -32,26 +31,23 @@ class FusedSelfAttention(nn.Module):
         """(B, T, 3 D) -> query, key, value, each (B, H, T, K)."""
         return (split_heads(part, self.num_heads) for part in qkv.chunk(3, -1))
 
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """What the heads found, (B, H, T, K), and their weights."""
+        return attention(query, key, value, mask, need_weights=True)
+
     def finish(self, merged: Tensor) -> Tensor:
         """The last step."""
         return self.W_o(merged)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """(B, T, D) -> output (B, T, D), weights (B, H, T, T)."""
-        query, key, value = self.cut(self.to_qkv(x))
-        output, weights = attention(query, key, value, mask, need_weights=True)
+        output, weights = self.attend(*self.cut(self.to_qkv(x)), mask)
         return self.finish(merge_heads(output)), weights
 
 
-def _calling(call: Callable) -> type:
-    """The class with another call of `attention`."""
-
-    class Wrong(FusedSelfAttention):
-        def forward(self, x: Tensor, mask: Tensor | None = None) -> Any:
-            output, weights = call(*self.cut(self.to_qkv(x)), mask)
-            return self.finish(merge_heads(output)), weights
-
-    return Wrong
+swap = exchanging(FusedSelfAttention)
 
 
 def _batch_cut(self: FusedSelfAttention, qkv: Tensor) -> Any:
@@ -85,16 +81,12 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _with(**steps: Callable) -> type:
-    return type("_Wrong", (FusedSelfAttention,), steps)
-
-
 def _ordered(order: tuple[int, int, int]) -> type:
     def cut(self: FusedSelfAttention, qkv: Tensor) -> Any:
         parts = qkv.chunk(3, -1)
         return (split_heads(parts[place], self.num_heads) for place in order)
 
-    return _with(cut=cut)
+    return swap(cut=cut)
 
 
 def _interleaved(self: FusedSelfAttention, qkv: Tensor) -> Any:
@@ -124,28 +116,28 @@ def _too_narrow(self: FusedSelfAttention, d_model: int) -> None:
 MISTAKES = (
     mistake(
         "query, key and value per head",
-        "Each head's part was cut into query, key and value; the layer's first third "
-        "should be the query of all heads.",
+        "Each head's part was cut into query, key and value, but the layer's first "
+        "third should be the query of all heads.",
         "Which cut comes first: into three, or into heads?",
-        _with(cut=_interleaved),
-        _with(cut=_per_head_chunks),
+        swap(cut=_interleaved),
+        swap(cut=_per_head_chunks),
     ),
     mistake(
         "every third feature",
         "Query, key and value took turns, feature by feature.",
         "The docstring says thirds: which features make up the first one?",
-        _with(cut=_innermost),
+        swap(cut=_innermost),
     ),
     mistake(
         "memory order",
-        "The numbers were read off in memory order, so batch, tokens and features are "
-        "mixed.",
-        "Cut the last axis only, then move axes by transpose or permute.",
-        _with(cut=_in_memory_order),
+        "The numbers were read in memory order, so batch, tokens and features are "
+        "mixed up.",
+        "Cut only the last axis, then move axes with `transpose` or `permute`.",
+        swap(cut=_in_memory_order),
     ),
     mistake(
-        "another order of the thirds",
-        "The three parts were given other roles than query, key, value.",
+        "thirds in another order",
+        "The three parts do not stand for query, key and value in this order.",
         "Which third is which? The docstring says so.",
         *tuple(
             _ordered(order) for order in ((1, 0, 2), (2, 1, 0), (0, 2, 1), (1, 2, 0))
@@ -153,32 +145,32 @@ MISTAKES = (
     ),
     mistake(
         "fused layer too narrow",
-        "`to_qkv` is as wide as one projection, but it stands for three.",
+        "`to_qkv` is as wide as one projection, but it takes the place of three.",
         "How many numbers per token must come out of it?",
-        _with(layers=_too_narrow),
+        swap(layers=_too_narrow),
     ),
     mistake(
         "cut along the batch",
-        "`chunk(3)` cuts the first axis when it is not told which: that is the batch.",
-        "Along which axis do query, key and value lie side by side?",
-        _with(cut=_batch_cut),
+        "`chunk(3)` cuts the first axis unless you name another: that is the batch.",
+        "Along which axis do query, key and value stand side by side?",
+        swap(cut=_batch_cut),
     ),
     mistake(
         "mask ignored",
-        "The mask changed nothing: blocked keys get weight.",
+        "The mask changed nothing: blocked keys still get weight.",
         "Does `forward` ever use `mask`?",
-        _calling(
-            lambda query, key, value, mask: attention(
+        swap(
+            attend=lambda self, query, key, value, mask: attention(
                 query, key, value, need_weights=True
             )
         ),
     ),
-    weights_not_asked_for(_calling(attention)),
+    weights_not_requested(swap(attend=lambda self, *inputs: attention(*inputs))),
     mistake(
         "no output projection",
-        "The heads lie side by side, but W_o was never applied.",
+        "The heads stand side by side, but W_o was never applied.",
         "What is left of the formula after Concat?",
-        _with(finish=lambda self, merged: merged),
+        swap(finish=lambda self, merged: merged),
     ),
 )
 

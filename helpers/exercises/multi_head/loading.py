@@ -1,14 +1,13 @@
-"""3.4: a real layer's numbers in the student's own module."""
+"""3.4: a real layer's weights in the student's own module."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 from helpers.exercises.multi_head.module import MultiHeadAttention
 
 
@@ -27,7 +26,7 @@ def _load(
     change: Callable = lambda number: number,
     copy: Callable = lambda target, number: target.data.copy_(number.data),
 ) -> nn.Module:
-    """Copy with one step exchanged: the material of the misconceptions."""
+    """The copy, in steps that a mistake can exchange."""
     asked = theirs.self
     sources = [asked.query, asked.key, asked.value]
     sources = [sources["qkv".index(name)] for name in order] + [theirs.output.dense]
@@ -36,6 +35,9 @@ def _load(
         for kind in kinds:
             copy(getattr(target, kind), change(getattr(source, kind)))
     return mine
+
+
+swap = exchanging(_load)
 
 
 def _cases(seed: int) -> list[Case]:
@@ -61,7 +63,7 @@ def _layers_to_load(seed: int) -> list[Case]:
 
 
 def _bert_attention(draw: torch.Generator, d_model: int, heads: int) -> nn.Module:
-    """A BERT layer's attention with weights of our own, biases not 0."""
+    """A BERT layer's attention with random weights, and biases that are not 0."""
     from transformers import BertConfig
     from transformers.models.bert.modeling_bert import BertAttention
 
@@ -125,68 +127,63 @@ def _layers_taken_over(mine: Any, theirs: Any) -> Any:
     return mine
 
 
-def _wrong_way(mine: Any, theirs: Any) -> Any:
-    back = partial(_load, copy=lambda target, number: number.data.copy_(target.data))
-    return back(mine, theirs)
-
-
 MISTAKES = (
     mistake(
         "weights transposed",
-        "The matrices were turned on the way; both sides are nn.Linear and keep "
-        "(out, in).",
-        "Compare the shapes on both sides before you turn anything.",
-        partial(_load, change=lambda number: number.T),
-        partial(_load, change=lambda number: number.t()),
+        "The matrices were transposed on the way, but both sides are nn.Linear and "
+        "hold them as (out, in).",
+        "Compare the shapes on both sides before you transpose anything.",
+        swap(change=lambda number: number.T),
+        swap(change=lambda number: number.t()),
     ),
     mistake(
         "biases left out",
-        "The weights were copied, the biases were not.",
+        "The weights were copied, but the biases were not.",
         "How many tensors does one nn.Linear hold?",
-        partial(_load, kinds=("weight",)),
+        swap(kinds=("weight",)),
     ),
     mistake(
         "query and key exchanged",
         "Their query went into your key layer, and the other way round.",
         "Match the names on both sides.",
-        partial(_load, order="kqv"),
+        swap(order="kqv"),
     ),
     mistake(
         "value forgotten",
         "Your value layer holds their key.",
         "Match the names on both sides.",
-        partial(_load, order="qkk"),
+        swap(order="qkk"),
     ),
     mistake(
         "output projection left out",
-        "The weights of attention are right, but W_o still has its own random numbers.",
-        "Print `theirs`: a fourth linear layer lies outside of `theirs.self`.",
-        partial(_load, parts=3),
+        "The attention weights are right, but W_o still has its own random numbers.",
+        "Print `theirs`: there is a fourth linear layer outside `theirs.self`.",
+        swap(parts=3),
     ),
     mistake(
         "copied the wrong way round",
         "Their layer was overwritten with your random numbers.",
         "In `a.copy_(b)` and `a.load_state_dict(b)`, which one changes?",
-        _wrong_way,
+        swap(copy=lambda target, number: number.data.copy_(target.data)),
     ),
     mistake(
         "nothing returned",
-        "Your module has their numbers, but the function does not return it.",
+        "Your module has their weights, but the function does not return it.",
         "Read the docstring's last line again.",
         lambda mine, theirs: None if _load(mine, theirs) else None,
     ),
     mistake(
         "memory shared",
-        "Your module uses their tensors: train yours, and their model changes too.",
+        "Your module uses their tensors: if you train yours, their model changes, too.",
         "Copy the numbers, not the layer or the tensor.",
-        partial(_load, copy=_share),
+        swap(copy=_share),
         _layers_taken_over,
     ),
     mistake(
-        "copied under the eyes of autograd",
+        "copied while autograd records",
         "A parameter can't be changed in place while torch records gradients.",
-        "Which context switches recording off? `load_state_dict` does it by itself.",
-        partial(_load, copy=_without_no_grad),
+        "Which context switches recording off? `load_state_dict` does so by itself.",
+        swap(copy=_without_no_grad),
     ),
 )
 

@@ -1,26 +1,19 @@
 """3.2: multi-head attention as a module."""
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import (
-    Answer,
-    Case,
-    Exercise,
-    Look,
-    Property,
-    mistake,
-)
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.attention.shared import (
+    BLOCKED,
     ROWS,
-    mask_asked_for_its_truth,
+    if_mask,
     random_mask,
-    weights_not_asked_for,
+    weights_not_requested,
 )
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 from helpers.models.attention import attention
 from helpers.models.multi_head import merge_heads, split_heads
 
@@ -42,7 +35,7 @@ class MultiHeadAttention(nn.Module):
         self.layers(d_model)
 
     def refuse(self, d_model: int, num_heads: int) -> None:
-        """A width that can't be shared."""
+        """Refuse a width that the heads can't divide among themselves."""
         if d_model % num_heads:
             raise ValueError(f"{d_model=} is not a multiple of {num_heads=}")
 
@@ -75,6 +68,16 @@ class MultiHeadAttention(nn.Module):
         """What each head found, (B, H, T, K)."""
         return weights @ value
 
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Everything between the split and the merge."""
+        scores = query @ key.mT * self.scale(query)
+        if mask is not None:
+            scores = self.block(scores, mask)
+        weights = self.normalise(scores)
+        return self.mix(weights, value), weights
+
     def merge(self, x: Tensor) -> Tensor:
         """(B, H, T, K) -> (B, T, D)."""
         return merge_heads(x)
@@ -88,11 +91,11 @@ class MultiHeadAttention(nn.Module):
     ) -> Any:
         """(B, T, D), (B, S, D) twice -> output (B, T, D), weights (B, H, T, S)."""
         query, key, value = map(self.split, self.project(query, key, value))
-        scores = query @ key.mT * self.scale(query)
-        if mask is not None:
-            scores = self.block(scores, mask)
-        weights = self.normalise(scores)
-        return self.finish(self.merge(self.mix(weights, value)), weights)
+        found, weights = self.attend(query, key, value, mask)
+        return self.finish(self.merge(found), weights)
+
+
+swap = exchanging(MultiHeadAttention)
 
 
 def _cases(seed: int) -> list[Case]:
@@ -130,7 +133,7 @@ def _cases(seed: int) -> list[Case]:
 
 
 def _refused(module: nn.Module) -> Look:
-    """What the class says to a width that its heads can't share."""
+    """What the class says to a width that its heads can't divide among themselves."""
     try:
         type(module)(10, 3)
     except Exception as error:
@@ -139,7 +142,7 @@ def _refused(module: nn.Module) -> Look:
 
 
 def _biases(module: nn.Module) -> Look:
-    """Which projections of a fresh module have a bias: `module`'s may be lent."""
+    """Which projections have a bias, in a fresh module: `module`'s may be borrowed."""
     fresh = type(module)(12, 3)
     with_bias = [
         part
@@ -147,27 +150,6 @@ def _biases(module: nn.Module) -> Look:
         if getattr(getattr(fresh, part, None), "bias", None) is not None
     ]
     return Look({"with a bias": ", ".join(with_bias) or "none of them"})
-
-
-def _rows(case: Case, outputs: Mapping[str, Any]) -> str | None:
-    return ROWS.broken(case, outputs) if "weights" in outputs else None
-
-
-ROWS_IF_ANY = Property(ROWS.name, _rows)  # some cases look at the layers alone
-
-
-def _blocked(case: Case, outputs: Mapping[str, Any]) -> str | None:
-    if len(case.args) < 4:
-        return None
-    weights = outputs["weights"]
-    blocked = weights[~case.args[3].expand(weights.shape)]
-    largest = blocked.abs().max().item()
-    return f"one of them has {largest:.4f}" if largest > 1e-6 else None
-
-
-def _with(**steps: Callable) -> type:
-    """The course's answer with some steps exchanged."""
-    return type("_Wrong", (MultiHeadAttention,), steps)
 
 
 def _projecting(query: str, key: str, value: str, take: str = "qkv") -> type:
@@ -178,7 +160,7 @@ def _projecting(query: str, key: str, value: str, take: str = "qkv") -> type:
         taken = (inputs["qkv".index(name)] for name in take)
         return tuple(layer(x) for layer, x in zip(layers, taken, strict=True))
 
-    return _with(project=project)
+    return swap(project=project)
 
 
 def _memory_order_split(self: MultiHeadAttention, x: Tensor) -> Tensor:
@@ -210,23 +192,13 @@ def _one_axis_more(self: MultiHeadAttention, scores: Tensor, mask: Tensor) -> Te
     return scores.masked_fill(~mask[:, None], float("-inf"))
 
 
-def _merge_as_asked(x: Tensor) -> Tensor:
+def _output_alone(self: MultiHeadAttention, *inputs: Tensor | None) -> Tensor:
+    return attention(*inputs)
+
+
+def _merge_as_asked(self: MultiHeadAttention, x: Tensor) -> Tensor:
     batch, num_heads, length, d_head = x.shape
     return x.transpose(1, 2).reshape(batch, length, num_heads * d_head)
-
-
-def _calling(call: Callable, merge: Callable = merge_heads) -> type:
-    """The class with another call of `attention`."""
-
-    class Wrong(MultiHeadAttention):
-        def forward(
-            self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
-        ) -> Any:
-            projected = map(self.split, self.project(query, key, value))
-            found, weights = call(*projected, mask)
-            return self.W_o(merge(found)), weights
-
-    return Wrong
 
 
 def _zeroed(self: MultiHeadAttention, scores: Tensor, mask: Tensor) -> Tensor:
@@ -242,61 +214,61 @@ def _normalise_then_zero(self: MultiHeadAttention, scores: Tensor) -> Tensor:
 MISTAKES = (
     mistake(
         "view without transpose",
-        "The heads were cut in memory order, so one head holds pieces of several "
+        "The heads were cut in memory order, so each head holds pieces of several "
         "tokens' features.",
-        "Compare your split with 3.1: cut the last axis only, then move an axis.",
-        _with(split=_memory_order_split),
-        _with(split=_memory_order_split, merge=_memory_order_merge),
+        "Compare your split with 3.1: cut only the last axis, then move an axis.",
+        swap(split=_memory_order_split),
+        swap(split=_memory_order_split, merge=_memory_order_merge),
     ),
     mistake(
         "merged without transposing back",
-        "The heads' results were read off one head after the other, so tokens are "
+        "The heads' results were read one head after the other, so the tokens are "
         "mixed up.",
         "Compare your merge with 3.1: which axis must move before the last two join?",
-        _with(merge=_memory_order_merge),
+        swap(merge=_memory_order_merge),
     ),
     mistake(
         "heads averaged",
-        "The heads' results were averaged; they should lie side by side.",
+        "The heads' results were averaged, but they should stand side by side.",
         "How wide is the concatenation of all heads, and what does W_o expect?",
-        _with(merge=lambda self, x: x.mean(1)),
-        _with(merge=lambda self, x: x.mean(1), layers=_narrow_output),
+        swap(merge=lambda self, x: x.mean(1)),
+        swap(merge=lambda self, x: x.mean(1), layers=_narrow_output),
     ),
     mistake(
         "one map for all heads",
         "The weights were averaged over the heads before they mixed the values.",
-        "Each head mixes its values by its own weights: where do the maps get mixed?",
-        _with(mix=lambda self, weights, value: weights.mean(1, keepdim=True) @ value),
+        "Each head mixes its values with its own weights: where do you lose them?",
+        swap(mix=lambda self, weights, value: weights.mean(1, keepdim=True) @ value),
     ),
     mistake(
         "weights averaged over the heads",
-        "The output is right, but the weights came back averaged over the heads.",
+        "The output is right, but the weights came back as a mean over the heads.",
         "You will want to look at each head. Which axis did you average away?",
-        _with(finish=lambda self, merged, weights: (self.W_o(merged), weights.mean(1))),
+        swap(finish=lambda self, merged, weights: (self.W_o(merged), weights.mean(1))),
     ),
     mistake(
         "scaled by d_model",
-        "The scores were divided by the root of d_model; a head's dot product sums "
-        "over d_head numbers.",
+        "The scores were divided by the root of d_model, but a head's dot product "
+        "sums over d_head numbers.",
         "How long are the two vectors whose dot product is a score?",
-        _with(scale=lambda self, query: self.W_q.out_features**-0.5),
+        swap(scale=lambda self, query: self.W_q.out_features**-0.5),
     ),
     mistake(
         "no scaling",
         "The scores went into the softmax without being divided.",
-        "Compare with the function that you wrote in 2.2.",
-        _with(scale=lambda self, query: 1.0),
+        "Compare with the function you wrote in 2.2.",
+        swap(scale=lambda self, query: 1.0),
     ),
     mistake(
         "no output projection",
-        "The heads lie side by side, but W_o was never applied.",
+        "The heads stand side by side, but W_o was never applied.",
         "What is left of the formula after Concat?",
-        _with(finish=lambda self, merged, weights: (merged, weights)),
+        swap(finish=lambda self, merged, weights: (merged, weights)),
     ),
     mistake(
         "one projection for all three",
         "Query, key and value all go through the same layer.",
-        "How many matrices stand in the formula, and where is each used?",
+        "How many matrices are there in the formula, and where is each used?",
         *tuple(_projecting(name, name, name) for name in "qkv"),
     ),
     mistake(
@@ -314,35 +286,38 @@ MISTAKES = (
     mistake(
         "keys computed from value",
         "W_k was applied to the value, not to the key.",
-        "Check what stands in the brackets of W_k.",
+        "Check what you call W_k on.",
         _projecting("q", "k", "v", take="qvv"),
     ),
     mistake(
         "values computed from key",
         "W_v was applied to the key, not to the value.",
-        "Check what stands in the brackets of W_v.",
+        "Check what you call W_v on.",
         _projecting("q", "k", "v", take="qkk"),
     ),
     mistake(
         "query used for all three",
-        "Key and value were computed from the query, so it only ever looks at itself.",
+        "Key and value were computed from the query, so it can only look at itself.",
         "Which of the three arguments does your code never read?",
         _projecting("q", "k", "v", take="qqq"),
     ),
     mistake(
         "key and value swapped",
-        "Attention got the projected values as keys and the keys as values.",
-        "Check the order in which the three are handed on.",
-        _calling(
-            lambda query, key, value, mask: attention(
+        "The projected values were used as keys, and the projected keys as values.",
+        "Check the order in which you pass the three on.",
+        swap(
+            attend=lambda self, query, key, value, mask: attention(
                 query, value, key, mask, need_weights=True
             )
         ),
     ),
-    weights_not_asked_for(_calling(attention), _calling(attention, _merge_as_asked)),
-    mask_asked_for_its_truth(
-        _calling(
-            lambda query, key, value, mask: attention(
+    weights_not_requested(
+        swap(attend=_output_alone),
+        swap(attend=_output_alone, merge=_merge_as_asked),
+    ),
+    if_mask(
+        swap(
+            attend=lambda self, query, key, value, mask: attention(
                 query, key, value, mask if mask else None, need_weights=True
             )
         )
@@ -351,7 +326,7 @@ MISTAKES = (
         "value not projected",
         "The weights mix the values as they came in, without W_v.",
         "Which of the three layers does your code never call?",
-        _with(
+        swap(
             project=lambda self, query, key, value: (
                 self.W_q(query),
                 self.W_k(key),
@@ -361,9 +336,9 @@ MISTAKES = (
     ),
     mistake(
         "projection over the token axis",
-        "The layers were applied to turned inputs: they mix tokens, not features.",
+        "The layers were applied to transposed inputs: they mix tokens, not features.",
         "A linear layer works on the last axis: which is that after your transpose?",
-        _with(
+        swap(
             project=lambda self, query, key, value: (
                 self.W_q(query.mT).mT,
                 self.W_k(key.mT).mT,
@@ -376,79 +351,81 @@ MISTAKES = (
         "Every head got the full width, so the projections are num_heads times too "
         "large.",
         "All heads together are d_model wide. How wide is one?",
-        _with(layers=_wide_layers),
+        swap(layers=_wide_layers),
     ),
     mistake(
         "projections without a bias",
         "The results are right for these layers, but they were made without a bias.",
-        "The docstring asks for nn.Linear as it comes: BERT's biases need a place.",
-        _with(layers=_without_bias),
+        "The docstring asks for a plain nn.Linear: BERT's biases need a place.",
+        swap(layers=_without_bias),
     ),
     mistake(
         "bad width accepted",
-        "The results are right, but a width of 10 for 3 heads was accepted, and the "
+        "The results are right, but a width of 10 for 3 heads was accepted, where the "
         "stub promises a ValueError.",
         "Compare the first lines of your `__init__` with the stub's.",
-        _with(refuse=lambda self, d_model, num_heads: None),
+        swap(refuse=lambda self, d_model, num_heads: None),
     ),
     mistake(
         "mask ignored",
-        "The mask changed nothing: blocked keys get weight.",
+        "The mask changed nothing: blocked keys still get weight.",
         "Does `forward` ever use `mask`?",
-        _with(block=lambda self, scores, mask: scores),
+        swap(block=lambda self, scores, mask: scores),
     ),
     mistake(
         "mask inverted",
-        "What may be attended to was blocked, and the rest left open.",
+        "The keys that may be attended to were blocked, and the others left open.",
         "True means may attend. Which entries must be filled?",
-        _with(block=lambda self, scores, mask: scores.masked_fill(mask, float("-inf"))),
-        _with(block=lambda self, scores, mask: scores.masked_fill(mask, -1e9)),
+        swap(block=lambda self, scores, mask: scores.masked_fill(mask, float("-inf"))),
+        swap(block=lambda self, scores, mask: scores.masked_fill(mask, -1e9)),
     ),
     mistake(
         "mask laid on the queries",
-        "The mask was turned: it blocks queries and leaves every key open to the rest.",
+        "The mask was transposed: it blocks queries, and leaves every key open to the "
+        "others.",
         "In (B, H, T, S) keys are the last axis. Where did the mask's last axis go?",
-        _with(block=lambda self, scores, mask: scores.masked_fill(~mask.mT, -1e9)),
-        _with(
+        swap(block=lambda self, scores, mask: scores.masked_fill(~mask.mT, -1e9)),
+        swap(
             block=lambda self, scores, mask: scores.masked_fill(~mask.mT, float("-inf"))
         ),
     ),
     mistake(
         "an axis added to the mask",
-        "The mask got one more axis, though it broadcasts to (B, H, T, S) as it comes.",
+        "The mask got another axis, though it broadcasts to (B, H, T, S) as it is.",
         "Read what the docstring says about the mask: does it need any work?",
-        _with(block=_one_axis_more),
-        _with(block=_one_axis_more, merge=lambda self, x: _merge_as_asked(x)),
+        swap(block=_one_axis_more),
+        swap(block=_one_axis_more, merge=_merge_as_asked),
     ),
     mistake(
         "mask after the softmax",
-        "The weights were set to 0 after the softmax and not shared out again.",
-        "Block before the softmax, then the softmax itself shares out what is left.",
-        _with(block=_zeroed, normalise=_normalise_then_zero),
+        "The weights of blocked keys were set to 0 after the softmax, so what is left "
+        "of a row no longer sums to 1.",
+        "Which step makes a row sum to 1, and does your mask come before it?",
+        swap(block=_zeroed, normalise=_normalise_then_zero),
     ),
     mistake(
         "softmax over the heads",
         "The softmax ran over axis 1: a key's weights sum to 1 over the heads.",
-        "Who shares out 1: one query of one head, or all heads together?",
-        _with(normalise=lambda self, scores: scores.softmax(1)),
+        "Which weights should sum to 1: those of one head, or those of all heads?",
+        swap(normalise=lambda self, scores: scores.softmax(1)),
     ),
     mistake(
         "softmax over the queries",
-        "The softmax ran down the columns: each key shares out 1 among the queries.",
+        "The softmax ran down the columns: the weights of each key sum to 1.",
         "Which axis of (B, H, T, S) are the keys?",
-        _with(normalise=lambda self, scores: scores.softmax(-2)),
+        swap(normalise=lambda self, scores: scores.softmax(-2)),
     ),
     mistake(
         "tuple order",
         "The weights came first and the output second.",
         "Read the docstring's last line again.",
-        _with(finish=lambda self, merged, weights: (weights, self.W_o(merged))),
+        swap(finish=lambda self, merged, weights: (weights, self.W_o(merged))),
     ),
     mistake(
         "only the output returned",
         "The weights are missing: only one tensor came back.",
-        "Read the docstring's last line again: what comes back beside the output?",
-        _with(finish=lambda self, merged, weights: self.W_o(merged)),
+        "Read the docstring's last line again: what comes back besides the output?",
+        swap(finish=lambda self, merged, weights: self.W_o(merged)),
     ),
 )
 
@@ -467,10 +444,7 @@ EXERCISES = (
         ),
         cases=_cases,
         proves="four projections, heads, scale, masks of four shapes, gradients",
-        properties=(
-            ROWS_IF_ANY,
-            Property("Do blocked keys get no weight", _blocked),
-        ),
+        properties=(ROWS, BLOCKED),
         misconceptions=MISTAKES,
     ),
 )

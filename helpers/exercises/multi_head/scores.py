@@ -16,7 +16,7 @@ from helpers.checks.exercise import (
     mistake,
     value_cases,
 )
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 
 RETURNS = {"previous": "heads", "itself": "heads", "separator": "heads"}
 
@@ -68,7 +68,7 @@ def _score(
     separator: Callable | None = None,
     order: tuple[int, int, int] = (0, 1, 2),
 ) -> tuple:
-    """The scores with one step exchanged: the material of the misconceptions."""
+    """The scores, in steps that a mistake can exchange."""
     where = [place for place, token in enumerate(tokens) if token == "[SEP]"]
     seen = separator or (lambda weights, where: weights[:, :, where].sum(-1))
     itself = weights.diagonal(0, -2, -1)
@@ -76,8 +76,7 @@ def _score(
     return tuple(all_three[place] for place in order)
 
 
-def _over_heads(weights: Tensor, tokens: Sequence[str]) -> tuple:
-    return _score(weights, tokens, mean=lambda entries: entries.mean(0))
+swap = exchanging(_score)
 
 
 def _whole_length(weights: Tensor, tokens: Sequence[str]) -> tuple:
@@ -98,45 +97,44 @@ def _around(weights: Tensor, tokens: Sequence[str]) -> tuple:
 
 MISTAKES = (
     mistake(
-        "last for the first one's previous",
-        "The first token has no previous one; its column t - 1 is -1, and Python took "
-        "the last.",
-        "At which query must the mean for the previous token begin?",
+        "last token as the first one's previous",
+        "The first token has no previous one: for t = 0 the column t - 1 is -1, and "
+        "Python took the last one.",
+        "At which query must the mean for the previous token start?",
         _around,
     ),
     mistake(
         "diagonal of heads and queries",
-        "`diagonal` took the first two axes, heads and queries, as it does when it is "
-        "not told.",
+        "`diagonal` took the first two axes, heads and queries, as it does unless you "
+        "name others.",
         "Between which two axes of (H, T, T) does the diagonal lie?",
         _first_two_axes,
         partial(_first_two_axes, both=False),
     ),
     mistake(
-        "next for previous",
-        "The diagonal above the main one was taken: that is the next token.",
+        "next instead of previous",
+        "You took the diagonal above the main one, which belongs to the next token.",
         "Row t is the query. In which column does token t - 1 stand?",
-        partial(_score, previous=lambda weights: weights.diagonal(1, -2, -1)),
+        swap(previous=lambda weights: weights.diagonal(1, -2, -1)),
     ),
     mistake(
         "mean over the heads",
-        "The heads were averaged, the tokens kept.",
+        "The heads were averaged, and the tokens were kept.",
         "The result has one number per head: which axis has to go?",
-        _over_heads,
+        swap(mean=lambda entries: entries.mean(0)),
     ),
     mistake(
         "one number for all heads",
         "Heads and tokens were averaged together.",
-        "A mean takes an axis; without one it takes them all.",
-        partial(_score, mean=lambda entries: entries.mean()),
+        "A mean takes an axis; without one it averages everything.",
+        swap(mean=lambda entries: entries.mean()),
     ),
     mistake(
         "divided by the whole length",
-        "The first token has no previous one, and yet it was counted.",
-        "How many queries do have a previous token?",
+        "The first token was counted, although it has no previous one.",
+        "How many queries have a previous token?",
         _whole_length,
-        partial(
-            _score,
+        swap(
             previous=lambda weights: torch.cat(
                 [weights.diagonal(-1, -2, -1), torch.zeros_like(weights[:, 0, :1])],
                 -1,
@@ -145,55 +143,54 @@ MISTAKES = (
     ),
     mistake(
         "what the separator looks at",
-        "The rows of [SEP] were read: where it looks, not who looks at it.",
+        "You read the rows of [SEP]: what it looks at, not who looks at it.",
         "Is [SEP] the query here, or the key?",
-        partial(
-            _score,
+        swap(
             separator=lambda weights, where: weights[:, where].mean(1),
         ),
-        partial(
-            _score,
+        swap(
             separator=lambda weights, where: weights[:, where].sum(1),
         ),
     ),
     mistake(
         "one separator only",
-        "Only one [SEP] was counted, and a pair of sentences has two.",
+        "Only one [SEP] was counted, but a pair of sentences has two.",
         "`index` finds the first. What finds all of them?",
-        partial(_score, separator=lambda weights, where: weights[:, :, where[0]]),
-        partial(_score, separator=lambda weights, where: weights[:, :, where[-1]]),
+        swap(separator=lambda weights, where: weights[:, :, where[0]]),
+        swap(separator=lambda weights, where: weights[:, :, where[-1]]),
     ),
     mistake(
         "mean over the separators",
-        "The weights on two [SEP] were averaged; together they hold the sum.",
-        "A query puts 0.2 on one [SEP] and 0.3 on the other: how much on [SEP]?",
-        partial(_score, separator=lambda weights, where: weights[:, :, where].mean(-1)),
+        "The weights on two [SEP] were averaged, but together they get the sum.",
+        "A query puts 0.2 on one [SEP] and 0.3 on the other: how much on [SEP] in all?",
+        swap(separator=lambda weights, where: weights[:, :, where].mean(-1)),
     ),
     mistake(
-        "last token for the separator",
-        "The last column was taken, whatever token stands there.",
-        "Where does `tokens` say that a [SEP] is?",
-        partial(_score, separator=lambda weights, where: weights[:, :, -1]),
+        "last token instead of the separator",
+        "You took the last column, whichever token stands there.",
+        "How does `tokens` tell you where a [SEP] is?",
+        swap(separator=lambda weights, where: weights[:, :, -1]),
     ),
     mistake(
         "sum over the queries",
-        "The weights were added up over the queries, but not divided by their number.",
-        "How much does *one* query give on average?",
-        partial(_score, mean=lambda entries: entries.sum(-1)),
+        "The weights were added up over the queries, but not divided by how many there "
+        "are.",
+        "How much does a single query give on average?",
+        swap(mean=lambda entries: entries.sum(-1)),
     ),
     mistake(
         "order of the three",
         "The three scores are right but come back in another order.",
         "Read the docstring's last line again.",
-        partial(_score, order=(1, 0, 2)),
-        partial(_score, order=(2, 1, 0)),
-        partial(_score, order=(0, 2, 1)),
+        swap(order=(1, 0, 2)),
+        swap(order=(2, 1, 0)),
+        swap(order=(0, 2, 1)),
     ),
 )
 
 
 def _plain(word: Any) -> Any:
-    """A word without capitals and spaces around it."""
+    """A word in lower case, without spaces around it."""
     return word.strip().lower() if isinstance(word, str) else word
 
 
@@ -227,7 +224,7 @@ EXERCISES = (
         misconceptions=(
             mistake(
                 "head before layer",
-                "That names a head of layer 2; layers come first here.",
+                "That names head 0 of layer 2: the layer comes first here.",
                 "(layer, head), both counted from 0.",
                 (2, 0),
             ),
@@ -240,14 +237,14 @@ EXERCISES = (
             mistake(
                 "next",
                 "That would be the diagonal above the main one.",
-                "Row t is the query. In which column is the dark field?",
+                "Row t is the query. In which column is the dark cell?",
                 "next",
                 of=1,
             ),
             mistake(
                 "itself",
                 "That would be the main diagonal.",
-                "Row t is the query. In which column is the dark field?",
+                "Row t is the query. In which column is the dark cell?",
                 "itself",
                 of=1,
             ),

@@ -52,9 +52,9 @@ def _cases(seed: int) -> list[Case]:
 
 @mistake(
     "view without transpose",
-    "The numbers were read off in memory order, so one head holds pieces of several "
+    "The numbers were read in memory order, so each head holds pieces of several "
     "tokens' features.",
-    "First only cut the last axis in two. Which axis has to move after that?",
+    "First cut only the last axis in two. Which axis has to move after that?",
     lambda x, num_heads: x.reshape(len(x), num_heads, x.shape[1], -1),
 )
 def _view(x: Tensor, num_heads: int) -> Tensor:
@@ -63,8 +63,8 @@ def _view(x: Tensor, num_heads: int) -> Tensor:
 
 
 @mistake(
-    "heads left behind the tokens",
-    "The width is cut, but the heads axis still stands after the length.",
+    "heads left after the tokens",
+    "The width is cut, but the axis of heads still stands after the length.",
     "Attention works on the last two axes: which two should they be?",
 )
 def _untransposed(x: Tensor, num_heads: int) -> Tensor:
@@ -73,7 +73,7 @@ def _untransposed(x: Tensor, num_heads: int) -> Tensor:
 
 @mistake(
     "every h-th feature",
-    "A head got every h-th feature; it should get neighbouring ones.",
+    "A head got every h-th feature, but it should get neighbouring ones.",
     "When you cut the last axis in two, which comes first: heads or d_head?",
     lambda x, num_heads: torch.stack(
         [x[..., h::num_heads] for h in range(num_heads)], 1
@@ -84,9 +84,10 @@ def _strided(x: Tensor, num_heads: int) -> Tensor:
 
 
 @mistake(
-    "d_head and num_heads exchanged",
-    "There are as many heads as each should be wide, and the other way round.",
-    "How wide is a head when the width is shared among num_heads of them?",
+    "d_head and num_heads swapped",
+    "There are d_head heads of num_heads features each: it should be the other way "
+    "round.",
+    "How wide is a head when num_heads of them divide the width among themselves?",
     lambda x, num_heads: x.reshape(*x.shape[:2], -1, num_heads).transpose(1, 2),
 )
 def _exchanged(x: Tensor, num_heads: int) -> Tensor:
@@ -95,7 +96,7 @@ def _exchanged(x: Tensor, num_heads: int) -> Tensor:
 
 @mistake(
     "features before tokens",
-    "Inside a head the last two axes are turned: features first, tokens last.",
+    "Inside a head the last two axes are swapped: features first, tokens last.",
     "Compare the order of your axes with the docstring's (B, H, T, K).",
 )
 def _turned(x: Tensor, num_heads: int) -> Tensor:
@@ -105,7 +106,7 @@ def _turned(x: Tensor, num_heads: int) -> Tensor:
 @mistake(
     "every head sees everything",
     "Each head holds the whole width: it was copied, not cut.",
-    "How wide may a head be, if all of them together are d_model wide?",
+    "How wide can a head be, if all of them together are d_model wide?",
     lambda x, num_heads: torch.stack([x] * num_heads, 1),
 )
 def _copied(x: Tensor, num_heads: int) -> Tensor:
@@ -115,7 +116,7 @@ def _copied(x: Tensor, num_heads: int) -> Tensor:
 @mistake(
     "heads before the batch",
     "The heads became the first axis, in front of the batch.",
-    "Where in (B, H, T, K) does the new axis stand? `torch.stack` can be told.",
+    "Where in (B, H, T, K) does the new axis stand? `torch.stack` takes a `dim`.",
     lambda x, num_heads: x.unflatten(-1, (num_heads, -1)).permute(2, 0, 1, 3),
 )
 def _heads_first(x: Tensor, num_heads: int) -> Tensor:
@@ -124,7 +125,7 @@ def _heads_first(x: Tensor, num_heads: int) -> Tensor:
 
 @mistake(
     "heads inside the batch",
-    "Batch and heads were joined into one axis; here they stay two.",
+    "Batch and heads were joined into one axis, but here they stay two.",
     "How many axes does the docstring promise?",
     lambda x, num_heads: torch.cat(x.chunk(num_heads, -1)),
 )
@@ -134,7 +135,7 @@ def _folded(x: Tensor, num_heads: int) -> Tensor:
 
 @mistake(
     "transposed before the cut",
-    "Length and width changed places first, so the cut went through the tokens.",
+    "Length and width were swapped first, so the cut went through the tokens.",
     "Cut first: which axis holds the features before anything has moved?",
 )
 def _early(x: Tensor, num_heads: int) -> Tensor:
@@ -144,8 +145,9 @@ def _early(x: Tensor, num_heads: int) -> Tensor:
 
 @mistake(
     "a size with a fraction",
-    "`/` makes a float, even where nothing is left over, and a size must be whole.",
-    "How does Python divide whole numbers into a whole number?",
+    "`/` gives a float, even if the division leaves no remainder, and a size must be "
+    "an int.",
+    "Which division of two ints gives an int in Python?",
     lambda x, num_heads: x.reshape(
         *x.shape[:2], num_heads, x.shape[2] / num_heads
     ).transpose(1, 2),
@@ -162,7 +164,7 @@ def _float_size(x: Tensor, num_heads: int) -> Tensor:
 
 @mistake(
     "merged without transposing back",
-    "The heads were read off one after the other, so one token's row holds pieces of "
+    "The heads were read one after the other, so each token's row holds pieces of "
     "several tokens.",
     "Undo the steps of the split in reverse order. Which was the last one?",
     lambda x: x.reshape(x.shape[0], x.shape[2], -1),
@@ -175,8 +177,8 @@ def _read_off(x: Tensor) -> Tensor:
 
 @mistake(
     "heads averaged",
-    "The heads were averaged; they should lie side by side.",
-    "How wide must the result be, so that nothing that a head found is lost?",
+    "The heads were averaged, but they should stand side by side.",
+    "How wide must the result be, so that nothing a head found is lost?",
     of=1,
 )
 def _averaged(x: Tensor) -> Tensor:
@@ -185,8 +187,8 @@ def _averaged(x: Tensor) -> Tensor:
 
 @mistake(
     "heads added",
-    "The heads were added up; they should lie side by side.",
-    "How wide must the result be, so that nothing that a head found is lost?",
+    "The heads were added up, but they should stand side by side.",
+    "How wide must the result be, so that nothing a head found is lost?",
     of=1,
 )
 def _added(x: Tensor) -> Tensor:
@@ -195,7 +197,7 @@ def _added(x: Tensor) -> Tensor:
 
 @mistake(
     "heads interleaved",
-    "The features of the heads alternate; each head's should stay together.",
+    "The features of the heads alternate, but each head's should stay together.",
     "Which axis must stand just before d_head when the last two are joined?",
     lambda x: x.permute(0, 2, 3, 1).flatten(2),
     of=1,
@@ -205,8 +207,8 @@ def _interleaved(x: Tensor) -> Tensor:
 
 
 @mistake(
-    "heads after each other",
-    "The heads were lined up along the length: the text got longer, not wider.",
+    "heads one after the other",
+    "The heads were lined up along the length: the sequence got longer, not wider.",
     "Which of the two axes should grow, length or width?",
     lambda x: torch.cat(x.unbind(1), 1),
     of=1,
@@ -227,7 +229,7 @@ def _apart(x: Tensor) -> Tensor:
 
 @mistake(
     "axis of one lost",
-    "The numbers are right, but with a batch of one sentence the batch axis is gone.",
+    "The numbers are right, but for a batch of one sentence the batch axis is gone.",
     "Which call drops every axis of length 1, wherever it stands?",
     of=1,
 )
@@ -236,10 +238,10 @@ def _squeezed(x: Tensor) -> Tensor:
 
 
 @mistake(
-    "view on turned axes",
+    "view after a transpose",
     "`view` needs the numbers to lie in memory in the order of the axes, and after a "
     "transpose they don't.",
-    "Which sibling of `view` copies the numbers when it has to?",
+    "Which relative of `view` copies the numbers when it has to?",
     lambda x: x.permute(0, 2, 1, 3).view(x.shape[0], x.shape[2], -1),
     of=1,
 )

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.exercises.kit import normal
 
 
 def row_means(x: Tensor) -> Tensor:
@@ -15,18 +16,14 @@ def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
     sizes = {"a table": (3, 5), "a batch of tables": (2, 3, 5), "one row": (7,)}
     return [
-        Case(
-            name,
-            (torch.randn(size, generator=draw, dtype=torch.float64),),
-            inputs=("x",),
-        )
+        Case(name, (normal(draw, *size),), inputs=("x",))
         for name, size in sizes.items()
     ]
 
 
 @mistake(
     "mean over the first axis",
-    "The mean runs down the columns: over the first axis.",
+    "The mean was taken down the columns, over the first axis.",
     "Which axis does a row run along? Compare the two shapes.",
 )
 def _columns(x: Tensor) -> Tensor:
@@ -35,8 +32,8 @@ def _columns(x: Tensor) -> Tensor:
 
 @mistake(
     "mean over everything",
-    "All rows were averaged together into one number.",
-    "A mean takes an axis; without one it takes them all.",
+    "All rows were averaged together into a single number.",
+    "A mean takes an axis; without one it averages everything.",
     lambda x: x.sum() / x.numel(),
 )
 def _everything(x: Tensor) -> Tensor:
@@ -45,7 +42,7 @@ def _everything(x: Tensor) -> Tensor:
 
 @mistake(
     "sum instead of mean",
-    "The rows were added up, but not divided by how many numbers they hold.",
+    "Each row was added up, but not divided by how many numbers it holds.",
     "What turns a sum into a mean?",
 )
 def _sum(x: Tensor) -> Tensor:
@@ -54,8 +51,8 @@ def _sum(x: Tensor) -> Tensor:
 
 @mistake(
     "axis counted from the front",
-    "The mean runs over axis 1, which is the last one of a table only.",
-    "Count from the end: which number is the last axis, however many there are?",
+    "The mean was taken over axis 1, which is the last axis only in a table.",
+    "Count from the end: which index names the last axis, however many there are?",
 )
 def _second(x: Tensor) -> Tensor:
     return x.mean(1)
@@ -63,8 +60,8 @@ def _second(x: Tensor) -> Tensor:
 
 @mistake(
     "a loop over the first axis",
-    "Each entry along the first axis was averaged as a whole; in a batch of tables "
-    "that is a table, and in one row a single number.",
+    "Each entry along the first axis was averaged as a whole: in a batch of tables "
+    "that is a whole table, in a single row just one number.",
     "What does `for row in x` hand you when x has three axes, or only one?",
 )
 def _loop(x: Tensor) -> Tensor:
@@ -73,7 +70,7 @@ def _loop(x: Tensor) -> Tensor:
 
 @mistake(
     "divided by the number of rows",
-    "The rows were added up, but divided by the size of the first axis.",
+    "Each row was added up, but divided by the size of the first axis.",
     "How many numbers did you add up for one row?",
 )
 def _by_rows(x: Tensor) -> Tensor:
@@ -83,7 +80,7 @@ def _by_rows(x: Tensor) -> Tensor:
 @mistake(
     "axis kept",
     "The averaged axis is still there, with size 1.",
-    "Read about `keepdim`.",
+    "Look up `keepdim`.",
     lambda x: x.mean(-1)[..., None],
 )
 def _kept(x: Tensor) -> Tensor:
