@@ -97,7 +97,7 @@ def _learn(
         judged[f"loss of the {which} epoch"] = number(loss)
         weights = nn.utils.parameters_to_vector(model.parameters())
         judged[f"weights after the {which} epoch"] = weights
-    judged["mode while learning"] = "training" if all(model.modes) else "evaluation"
+    judged["mode during training"] = "training" if all(model.modes) else "evaluation"
     return Look(judged)
 
 

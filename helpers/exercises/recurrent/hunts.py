@@ -140,7 +140,7 @@ EXERCISES = (
             ),
             mistake(
                 "both",
-                "One of the two gives the same three lines.",
+                "One of the two gives the same line three times.",
                 "Compare the lines within A, then within B.",
                 "BOTH",
                 "AB",

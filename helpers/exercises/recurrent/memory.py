@@ -147,7 +147,7 @@ MISTAKES = (
     ),
     mistake(
         "product in the wrong order",
-        "The matrices were multiplied in the other order, or each of them was "
+        "The matrices were multiplied in the wrong order, or each of them was "
         "transposed, which gives the same norms.",
         "Step 1 acts on h_0 first. On which side of the vector does its matrix stand, "
         "and where does that of step 2 go?",

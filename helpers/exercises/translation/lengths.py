@@ -138,7 +138,7 @@ swap = exchanging(match_by_length)
 MISTAKES = (
     mistake(
         "counts, not shares",
-        "The right texts were counted, but a share of them is wanted.",
+        "The right texts were counted, but their share is wanted.",
         "How many texts of this length are there in all?",
         swap(share=lambda sum, count, every: sum),
     ),
@@ -175,8 +175,8 @@ MISTAKES = (
     ),
     mistake(
         "partial matches",
-        "A text counted as right although it matched only a part of the expected one, "
-        "or the other way round.",
+        "A text counted as right when only a part of it, or of the expected one, "
+        "matched.",
         "Exact match: is the whole text right, to its end?",
         swap(score=lambda text, right: float(right.startswith(text))),
         swap(score=lambda text, right: float(text.startswith(right))),
