@@ -156,8 +156,8 @@ def _states_of_all(self: Any, ids: Tensor) -> Any:
 MISTAKES = (
     mistake(
         "state after the padding",
-        "The context is the state in the last column: there, shorter sentences have "
-        "been reading padding.",
+        "The context is the state in the last column, and by then the shorter "
+        "sentences have read padding.",
         "In a batch of two lengths, in which column does the shorter sentence end?",
         swap(summary=_last_column),
         swap(
