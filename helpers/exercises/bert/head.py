@@ -69,8 +69,8 @@ class _Head(MaskedLanguageHead):
 
 @mistake(
     "no activation",
-    "Nothing bends between the two linear layers.",
-    "What stands between the first linear layer and the norm?",
+    "There is no nonlinearity between the two linear layers.",
+    "What comes between the first linear layer and the norm?",
 )
 class _Straight(_Head):
     order = ("dense", "norm", "decoder")
@@ -86,8 +86,8 @@ class _GeluTanh(_Head):
 
 @mistake(
     "another activation",
-    "The activation is not BERT's.",
-    "Which activation did BERT's feed-forward have in lesson 04?",
+    "The activation function is not BERT's.",
+    "Which activation function did BERT's feed-forward have in lesson 04?",
     _Tanh,
     _GeluTanh,
 )
@@ -98,7 +98,7 @@ class _Relu(_Head):
 @mistake(
     "no norm",
     "The norm was created and never used.",
-    "Which of the three parts does your `forward` not name?",
+    "Which of the three parts is missing from your `forward`?",
 )
 class _NoNorm(_Head):
     order = ("dense", "act", "decoder")
@@ -114,7 +114,7 @@ class _Early(_Head):
 
 
 @mistake(
-    "norm first of all",
+    "norm first",
     "The norm was applied to the encoder's output, which has been through one already.",
     "In which order does the docstring name the steps?",
 )
@@ -125,7 +125,7 @@ class _First(_Head):
 @mistake(
     "dense layer skipped",
     "The first linear layer was created and never used.",
-    "Which of the three parts does your `forward` not name?",
+    "Which of the three parts is missing from your `forward`?",
 )
 class _NoDense(_Head):
     order = ("act", "norm", "decoder")
@@ -155,7 +155,8 @@ class _DenseWithout(_Head):
 
 @mistake(
     "no bias",
-    "A linear layer has no bias: a word's score can't begin above another's.",
+    "A linear layer has no bias. In the last one, that keeps a word's score from "
+    "starting above another's.",
     "Which options did you give the linear layers, and what does the docstring say?",
     _DenseWithout,
 )
@@ -169,8 +170,8 @@ LEFT = ("food", "good", "come")
 STOP_WORDS = (
     mistake(
         "not and never kept",
-        "You kept words of negation: this list throws them away like any other.",
-        "Print the list, or look for single words in it with `in`.",
+        "You kept negations: this list throws them away like any other stop word.",
+        "Print the list, or look up single words in it with `in`.",
         ("food", "not", "good", "never", "come"),
         ("food", "not", "good", "never", "come", "back"),
         ("food", "not", "good", "would", "never", "come", "back"),
@@ -179,7 +180,7 @@ STOP_WORDS = (
         "would and back kept",
         "You kept words that are on the list: it holds more than articles and "
         "pronouns.",
-        "Look for each single word in the list with `in`.",
+        "Look up every single word in the list with `in`.",
         ("food", "good", "come", "back"),
         ("food", "good", "would", "come", "back"),
         ("food", "good", "would", "come"),

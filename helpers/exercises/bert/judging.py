@@ -125,14 +125,14 @@ def _sums(case: Case, outputs: Mapping[str, Any]) -> str | None:
 
 
 def _detached(logits: Tensor) -> Tensor:
-    """What autograd wrote down is let go of, but only then."""
+    """Autograd records every step, and only the result is detached."""
     return logits.softmax(-1).detach()
 
 
 ASK_MISTAKES = (
     mistake(
         "logits returned",
-        "The scores came back as they are; they are no probabilities yet.",
+        "The scores came back as they are; they are not probabilities yet.",
         "Which function makes five scores add up to 1?",
         asking(read=lambda logits: logits),
     ),
@@ -144,25 +144,25 @@ ASK_MISTAKES = (
     ),
     mistake(
         "sigmoid in place of softmax",
-        "Each label was judged for itself, so a row does not sum to 1.",
+        "Each label was judged on its own, so a row does not sum to 1.",
         "A review has exactly one rating. Which function makes the five compete?",
         asking(read=lambda logits: logits.sigmoid()),
     ),
     mistake(
         "mask not passed on",
-        "The model got the ids without the mask, and read padding.",
-        "What else does the tokenizer return beside the ids?",
+        "The model got the ids without the mask, so it read the padding as well.",
+        "What does the tokenizer return besides the ids?",
         asking(inputs=without("attention_mask")),
     ),
     mistake(
         "training mode",
-        "The model was left in training mode: dropout strikes out features at random.",
+        "The model was left in training mode, so dropout zeroes features at random.",
         "Which method of a module switches dropout off?",
         asking(mode=lambda model: model),
     ),
     mistake(
         "gradients recorded",
-        "All is right, but autograd wrote everything down: that costs memory.",
+        "The result is right, but autograd recorded every step, which costs memory.",
         "Under which context manager does inference run?",
         asking(gradients=True),
         asking(gradients=True, read=_detached),
@@ -170,26 +170,27 @@ ASK_MISTAKES = (
     mistake(
         "training mode and gradients",
         "The model was called as in training: with dropout and with gradients.",
-        "Two things have to be switched off before a model is only asked.",
+        "Two things have to be switched off when a model is used and not trained.",
         asking(mode=lambda model: model, gradients=True),
         asking(mode=lambda model: model, gradients=True, read=_detached),
     ),
     mistake(
         "special tokens left out",
-        "The texts came without [CLS] and [SEP], which the model has always seen.",
+        "The texts came without [CLS] and [SEP], which the model has seen in every "
+        "text so far.",
         "Which options did you give the tokenizer, and do you need them?",
         asking(add_special_tokens=False),
     ),
     mistake(
-        "not cut to the longest length",
+        "not truncated",
         "A text longer than the model's 512 positions was not shortened.",
         "Which option of the tokenizer cuts a text to what the model can take?",
         asking(truncation=False),
     ),
     mistake(
         "cut too short",
-        "The texts were cut shorter than the model needs them.",
-        "How many positions does the task give the model?",
+        "The texts were cut shorter than they had to be.",
+        "How many positions does the model have, according to the task?",
         asking(max_length=128),
         asking(max_length=64),
         asking(max_length=100),
@@ -197,7 +198,7 @@ ASK_MISTAKES = (
     ),
     mistake(
         "labels in place of probabilities",
-        "The best label of each text came back alone.",
+        "Only the best label of each text came back.",
         "What does the docstring promise: one number per text, or five?",
         asking(read=lambda logits: logits.argmax(-1)),
     ),
@@ -270,7 +271,7 @@ def _judge_cases(seed: int) -> list[Case]:
 
     def case(name: str, *sizes: tuple[int, ...]) -> Case:
         batches = _unlike(draw, seed, sizes)
-        # shares in float32 are as good
+        # a result in float32 is as good
         return Case(name, (batches, seed), look=_judge, tolerance=1e-6)
 
     return [
@@ -282,7 +283,7 @@ def _judge_cases(seed: int) -> list[Case]:
 def _unlike(
     draw: torch.Generator, seed: int, sizes: tuple[tuple[int, ...], ...]
 ) -> list[dict]:
-    """Batches in which some guesses are right, in another share for each batch."""
+    """Batches in which some guesses are right, with a different accuracy in each."""
     model = tiny_classifier(seed).eval()
     batches = []
     for place, lengths in enumerate(sizes):
@@ -314,7 +315,7 @@ KEYS = [3] * 9  # what `len` says of each batch
 
 
 def _by(losses: list, hits: list, weights: list, counts: list) -> tuple:
-    """Losses weighed by one number for each batch, and both divided by another."""
+    """Losses weighted by one number per batch; loss and accuracy divided by another."""
     total = sum(counts[: len(losses)])
     weighed = zip(losses, weights, strict=False)
     return sum(loss * weight for loss, weight in weighed) / total, sum(hits) / total
@@ -324,13 +325,13 @@ JUDGE_MISTAKES = (
     mistake(
         "mean of batch means",
         "Each batch counts the same, though the last one is smaller.",
-        "How much should a batch of one review weigh beside a batch of four?",
+        "How much should a batch of one review weigh against a batch of four?",
         evaluating(pool=_batch_means),
     ),
     mistake(
         "loss as a mean of batch means",
         "The accuracy counts every review once; the loss counts every batch once.",
-        "What does the loss of a batch mean, and how many reviews stand behind it?",
+        "The loss of a batch is a mean. Over how many reviews?",
         evaluating(
             pool=lambda losses, hits, sizes: (_mean(losses), sum(hits) / sum(sizes))
         ),
@@ -338,7 +339,7 @@ JUDGE_MISTAKES = (
     mistake(
         "accuracy as a mean of batch means",
         "The loss counts every review once; the accuracy counts every batch once.",
-        "Two sums of counts, then one division: which counts?",
+        "Two sums, then one division: what do you add up in each?",
         evaluating(
             pool=lambda losses, hits, sizes: (
                 _pooled(losses, hits, sizes)[0],
@@ -348,26 +349,26 @@ JUDGE_MISTAKES = (
     ),
     mistake(
         "training mode",
-        "The model was left in training mode: dropout makes it worse than it is, and "
-        "different each time.",
+        "The model was left in training mode: dropout makes it look worse than it is, "
+        "and different every time.",
         "Which method of a module switches dropout off?",
         evaluating(mode=lambda model: model),
     ),
     mistake(
         "gradients recorded",
-        "Autograd wrote everything down, though nothing is learned here.",
+        "Autograd recorded every step, though nothing is learned here.",
         "Under which context manager does evaluation run?",
         evaluating(gradients=True),
     ),
     mistake(
         "training mode and gradients",
         "The model was called as in training: with dropout and with gradients.",
-        "Two things have to be switched off before a model is only asked.",
+        "Two things have to be switched off when a model is used and not trained.",
         evaluating(mode=lambda model: model, gradients=True),
     ),
     mistake(
         "argmax over the batch",
-        "The best review was looked for under each label, not the best label of each "
+        "You looked for the best review of each label, not for the best label of each "
         "review.",
         "Which axis of (reviews, labels) holds the labels?",
         evaluating(guess=lambda logits: logits.argmax(0)),
@@ -375,22 +376,23 @@ JUDGE_MISTAKES = (
     mistake(
         "only one batch",
         "Loss and accuracy are those of one batch, the first or the last.",
-        "What do you keep from one batch to the next, and where does `return` stand?",
+        "What do you keep from one batch to the next, and where is your `return`?",
         evaluating(pool=lambda losses, hits, sizes: (losses[-1], hits[-1] / sizes[-1])),
         evaluating(pool=lambda losses, hits, sizes: (losses[0], hits[0] / sizes[0])),
     ),
     mistake(
         "entries of the dict counted",
-        "`len` of a batch was taken: a dict of three entries, however many reviews.",
-        "Print the number that you take for the size of a batch. Is it ever another?",
+        "`len` of a batch counts the entries of a dict: three, however many reviews "
+        "it holds.",
+        "Print the number that you take for the size of a batch. Does it ever change?",
         evaluating(pool=lambda losses, hits, sizes: _by(losses, hits, KEYS, KEYS)),
         evaluating(pool=lambda losses, hits, sizes: _by(losses, hits, sizes, KEYS)),
         evaluating(pool=lambda losses, hits, sizes: _by(losses, hits, KEYS, sizes)),
     ),
     mistake(
         "divided by the number of batches",
-        "The right guesses of all batches were divided by the number of batches.",
-        "How many reviews stand behind the right guesses that you counted?",
+        "The number of right guesses was divided by the number of batches.",
+        "How many reviews were judged in all, rightly or wrongly?",
         evaluating(
             pool=lambda losses, hits, sizes: (
                 _pooled(losses, hits, sizes)[0],
@@ -420,13 +422,13 @@ JUDGE_MISTAKES = (
     ),
     mistake(
         "mask not passed on",
-        "The model got the ids without the mask, and read padding.",
-        "What does a batch hold beside ids and labels?",
+        "The model got the ids without the mask, so it read the padding as well.",
+        "What does a batch hold besides ids and labels?",
         evaluating(inputs=without("attention_mask")),
     ),
     mistake(
         "batches changed",
-        "The numbers are right, but the batches were changed on the way; they belong "
+        "The numbers are right, but the batches were changed on the way. They belong "
         "to the caller, who needs them again.",
         "Look for `pop`, `del` and assignments that touch a batch: work on a copy.",
         evaluating(inputs=_popped),
@@ -435,7 +437,7 @@ JUDGE_MISTAKES = (
         "batch losses divided by all reviews",
         "The losses of the batches, each a mean, were added up and divided by the "
         "number of reviews.",
-        "The loss of a batch is a mean. Of how many reviews?",
+        "The loss of a batch is a mean. Over how many reviews?",
         evaluating(
             pool=lambda losses, hits, sizes: (
                 sum(losses) / sum(sizes),
@@ -445,7 +447,7 @@ JUDGE_MISTAKES = (
     ),
     mistake(
         "accuracy first",
-        "Both numbers are right, in the other order.",
+        "Both numbers are right, but in the wrong order.",
         "Which of the two does the docstring promise first?",
         evaluating(pool=lambda losses, hits, sizes: _pooled(losses, hits, sizes)[::-1]),
     ),

@@ -66,7 +66,7 @@ def _saved() -> tuple[str, Any]:
 
 
 def _look(call: Callable, name: str) -> Look:
-    """Load a small BERT with the answer, and look what came back."""
+    """Load a small BERT with the answer, and look at what came back."""
     from helpers.pretrained import quiet
 
     folder, theirs = _saved()
@@ -119,14 +119,14 @@ def _load_cases(seed: int) -> list[Case]:
 LOAD_MISTAKES = (
     mistake(
         "two labels",
-        "The head has two labels, which is what it gets unless it is told.",
+        "The head has two labels, which is the default.",
         "Which argument of `from_pretrained` says how many labels there are?",
         loading(labels=2),
     ),
     mistake(
         "one label per token",
-        "This head gives labels to every token, not one label to the text.",
-        "Which of the Auto classes puts a whole sequence into a class?",
+        "This head labels every token, not the text as a whole.",
+        "Which of the Auto classes classifies a whole sequence?",
         loading(kind="ForTokenClassification"),
     ),
     mistake(
@@ -137,21 +137,22 @@ LOAD_MISTAKES = (
     ),
     mistake(
         "a head that is never called",
-        "The encoder alone was loaded, and a layer hung on it that it never calls.",
+        "Only the encoder was loaded, and the layer that was attached to it is never "
+        "called.",
         "Which of the Auto classes adds a head, and uses it?",
         _pinned,
     ),
     mistake(
         "a head for words",
         "This head guesses masked words, one score for each word of the vocabulary.",
-        "Which of the Auto classes puts a whole sequence into a class?",
+        "Which of the Auto classes classifies a whole sequence?",
         loading(kind="ForMaskedLM"),
     ),
     mistake(
         "built, not loaded",
         "The model was built from the configuration: its encoder is as random as its "
         "head.",
-        "Which method reads the weights, too?",
+        "Which method loads the weights as well?",
         _untrained,
     ),
     mistake(
@@ -218,8 +219,8 @@ def _pool_cases(seed: int) -> list[Case]:
 POOL_MISTAKES = (
     mistake(
         "padding averaged in",
-        "The mean runs over padding, too.",
-        "Which places does `attention_mask` call real?",
+        "The mean includes the padding.",
+        "Which positions does `attention_mask` mark as real?",
         swap(mean=lambda hidden, mask: hidden.mean(1)),
     ),
     mistake(
@@ -236,13 +237,13 @@ POOL_MISTAKES = (
     ),
     mistake(
         "sum in place of mean",
-        "The real tokens were added up and not divided.",
+        "The real tokens were added up, but the sum was not divided.",
         "What turns a sum into a mean?",
         swap(mean=lambda hidden, mask: (hidden * mask[..., None]).sum(1)),
     ),
     mistake(
-        "the last place for [CLS]",
-        "The last place was taken, which is padding in most reviews.",
+        "the last position for [CLS]",
+        "The last position was taken, which is padding in most reviews.",
         "Where does the tokenizer put [CLS]?",
         swap(first=lambda hidden, mask: hidden[:, -1]),
     ),
@@ -260,13 +261,13 @@ POOL_MISTAKES = (
     ),
     mistake(
         "mean without [CLS]",
-        "The mean leaves the first token out; it is a real one as well.",
-        "Which places does `attention_mask` call real?",
+        "The mean leaves out the first token, which is a real one as well.",
+        "Which positions does `attention_mask` mark as real?",
         swap(mean=lambda hidden, mask: _mean(hidden[:, 1:], mask[:, 1:])),
     ),
     mistake(
         "mean first",
-        "Both are right, in the other order.",
+        "Both are right, but in the wrong order.",
         "Which of the two does the docstring promise first?",
         swap(first=_mean, mean=_cls),
     ),

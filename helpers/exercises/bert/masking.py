@@ -1,7 +1,7 @@
 """9.2: choose 15 % of the tokens, and hide most of them.
 
 The answer is random, so it is judged by rates: each must lie within 5 sigma of what is
-asked for. All of them together miss by chance once in some 250,000 checks.
+asked for. By chance, one of them fails to in about one of 250,000 checks.
 """
 
 from collections.abc import Callable
@@ -53,24 +53,24 @@ def _masked(
 
 
 EXPECTED = {
-    "result": "inputs and labels, whole numbers, shaped like ids",
-    "labels where asked": "as promised",
-    "inputs where not asked": "as promised",
+    "result": "inputs and labels, integers, shaped like ids",
+    "labels where selected": "as promised",
+    "inputs where not selected": "as promised",
     "special tokens": "as promised",
-    "share asked for": "about 15%",
+    "share selected": "about 15%",
     "of these [MASK]": "about 80%",
     "of these random": "about 10%",
     "of these unchanged": "about 10%",
     "random words": "from the whole vocabulary",
-    "choice": "another in each row",
+    "choice": "different in each row",
     "what becomes of them": "drawn for each token",
 }
 
 
 def _verdict(name: str, count: int, total: int) -> str:
-    """The rate asked for, if the count is within 5 sigma of it; else about what it is.
+    """The rate asked for, if the count is within 5 sigma; else one close to it.
 
-    The same mistake, made with other random numbers, has to get the same words.
+    The same mistake, made with other random numbers, must be put in the same words.
     """
     rate = RATES[name]
     if kit.near(count, total, rate):
@@ -81,7 +81,7 @@ def _verdict(name: str, count: int, total: int) -> str:
 
 
 def _kinds(inputs: Tensor, ids: Tensor, labels: Tensor, mask_id: int) -> dict:
-    """The places that were asked for, by what became of them."""
+    """The selected positions, by what became of them."""
     asked = labels != NOT_ASKED
     hidden = asked & (inputs == mask_id)
     same = asked & (inputs == ids)
@@ -89,7 +89,7 @@ def _kinds(inputs: Tensor, ids: Tensor, labels: Tensor, mask_id: int) -> dict:
 
 
 def _place(what: str, wrong: Tensor) -> str:
-    return f"{what} at some places" if wrong.any() else "as promised"
+    return f"{what} in some places" if wrong.any() else "as promised"
 
 
 def _look(
@@ -128,12 +128,12 @@ def _judged(
     asked = labels != NOT_ASKED
     kinds = _kinds(inputs, ids, labels, mask_id)
     judged = {
-        "labels where asked": _place("not the original id", asked & (labels != ids)),
-        "inputs where not asked": _place("changed", ~asked & (inputs != ids)),
-        "special tokens": _place("asked for", asked & special),
+        "labels where selected": _place("not the original id", asked & (labels != ids)),
+        "inputs where not selected": _place("changed", ~asked & (inputs != ids)),
+        "special tokens": _place("selected", asked & special),
     }
     count = int((asked & ~special).sum())
-    judged["share asked for"] = _verdict("selected", count, int((~special).sum()))
+    judged["share selected"] = _verdict("selected", count, int((~special).sum()))
     for name, places in kinds.items():
         judged[f"of these {name}"] = _verdict(name, int(places.sum()), int(asked.sum()))
     judged["random words"] = _variety(inputs[kinds["random"]], ids, vocab_size)
@@ -143,7 +143,7 @@ def _judged(
 
 
 def _variety(drawn: Tensor, ids: Tensor, vocab_size: int) -> str:
-    """Whether they come from the whole vocabulary; the batch holds half of it."""
+    """Whether they come from the whole vocabulary, of which the batch holds half."""
     if len(drawn) < 20:
         return "hardly any"
     if len(drawn.unique()) < len(drawn) / 3:
@@ -152,17 +152,17 @@ def _variety(drawn: Tensor, ids: Tensor, vocab_size: int) -> str:
     if kit.near(new, len(drawn), 1 - len(ids.unique()) / vocab_size):
         return "from the whole vocabulary"
     few = new < len(drawn) / 4
-    return f"{'mostly' if few else 'hardly'} words that the batch holds anyway"
+    return "mostly words of the batch" if few else "not evenly from the vocabulary"
 
 
 def _rows(asked: Tensor, special: Tensor) -> str:
-    """A column is asked for in all rows or in none, special tokens aside."""
+    """A column is selected in all rows or in none, special tokens aside."""
     same = ((asked | special).all(0) | (~asked | special).all(0)).all()
-    return "the same places in all rows" if same else "another in each row"
+    return "the same positions in all rows" if same else "different in each row"
 
 
 def _fates(kinds: dict[str, Tensor]) -> str:
-    """Many sentences have tokens of two kinds or three, if each is drawn by itself."""
+    """If each token is drawn on its own, many sentences hold two or three kinds."""
     several = sum(places.any(1).long() for places in kinds.values()) > 1
     one = not several.any() and all(places.any() for places in kinds.values())
     return "the same for a whole sentence" if one else "drawn for each token"
@@ -171,9 +171,9 @@ def _fates(kinds: dict[str, Tensor]) -> str:
 def _table(
     draw: torch.Generator, batch: int, length: int, vocab_size: int
 ) -> tuple[Tensor, Tensor]:
-    """Ids with [CLS] first, [SEP] and padding at the end; and where these stand.
+    """Ids with [CLS] first, [SEP] and padding at the end; and where these are.
 
-    Half of the vocabulary occurs: random words are to come from the other half, too.
+    Half of the vocabulary occurs: random words should come from the other half too.
     """
     words = 5 + torch.randperm(vocab_size - 5, generator=draw)[: vocab_size // 2]
     ids = words[torch.randint(0, len(words), (batch, length), generator=draw)]
@@ -210,7 +210,7 @@ def _one_draw(ids: Tensor, special: Tensor) -> Tensor:
 def _of_all_tokens(
     ids: Tensor, special: Tensor, mask_id: int, vocab_size: int
 ) -> tuple[Tensor, Tensor]:
-    """One draw for all: 15 % are selected, but 10 % of ALL tokens drawn anew."""
+    """The second draw takes a tenth of what did not become [MASK]."""
     selected = (torch.rand(ids.shape) < 0.15) & ~special
     inputs = torch.where(selected & (torch.rand(ids.shape) < 0.8), mask_id, ids)
     drawn = selected & (torch.rand(ids.shape) < 0.1) & (inputs != mask_id)
@@ -250,45 +250,49 @@ def _over_all(
 MISTAKES = (
     mistake(
         "labels everywhere",
-        "Every token has its own id for a label, so the model is also asked to copy.",
-        "At which places should the loss look away, and which label says so?",
+        "Every token has its own id as its label, so the model is also asked to copy.",
+        "Which positions should the loss skip, and which label tells it to?",
         swap(label=lambda ids, inputs, selected: ids.clone()),
     ),
     mistake(
         "0 in place of -100",
-        "Where nothing is asked the label is an id, and the loss takes it for a word.",
+        "Tokens that were not selected got the label 0, and the loss takes that for a "
+        "word.",
         "Which label does the loss skip?",
         swap(label=lambda ids, inputs, selected: ids.masked_fill(~selected, 0)),
     ),
     mistake(
         "labels of the unselected",
-        "The labels are kept where nothing was selected, and dropped where it was.",
-        "Which tokens is the model to find out?",
+        "The labels were kept for tokens that were not selected, and dropped for "
+        "those that were.",
+        "Which tokens should the model guess?",
         swap(label=lambda ids, inputs, selected: ids.masked_fill(selected, -100)),
     ),
     mistake(
         "labels taken after masking",
-        "The labels were read off the masked input: the model should answer [MASK].",
-        "Which tensor still knows the original words?",
+        "The labels were taken from the masked input, so the model learns to answer "
+        "[MASK].",
+        "Which tensor still holds the original words?",
         swap(
             label=lambda ids, inputs, selected: inputs.masked_fill(~selected, NOT_ASKED)
         ),
     ),
     mistake(
         "special tokens masked",
-        "[CLS], [SEP] and padding were selected, too.",
+        "[CLS], [SEP] and padding were selected as well.",
         "What does `special` say, and where do you use it?",
         swap(choose=lambda ids, special: torch.rand(ids.shape) < 0.15),
     ),
     mistake(
         "only special tokens",
-        "The choice fell on special tokens only: `special` is True for what must stay.",
-        "Which way round does `special` count?",
+        "Only special tokens were selected, but `special` is True for what must stay "
+        "as it is.",
+        "What does True mean in `special`?",
         swap(choose=lambda ids, special: (torch.rand(ids.shape) < 0.15) & special),
     ),
     mistake(
         "always [MASK]",
-        "Each selected token became [MASK]: none is random, none unchanged.",
+        "Every selected token became [MASK]: none is random, none unchanged.",
         "What should happen to the last two tenths?",
         swap(masks=1.0),
     ),
@@ -300,14 +304,14 @@ MISTAKES = (
     ),
     mistake(
         "never unchanged",
-        "Each selected token was changed: a fifth of them by random words.",
+        "Every selected token was changed: a fifth of them became random words.",
         "80, 10, 10: which of the three is missing?",
         swap(draws=1.0),
     ),
     mistake(
         "a tenth of what is left",
-        "The tenth for random words was taken from what [MASK] had left over, not from "
-        "the selected tokens.",
+        "The tenth for random words was taken from what [MASK] had left over, not "
+        "from all selected tokens.",
         "One tenth of which tokens? What share is that of those still unmasked?",
         _of_all_tokens,
     ),
@@ -320,18 +324,18 @@ MISTAKES = (
     ),
     mistake(
         "labels first",
-        "Inputs and labels came back in the other order.",
+        "Inputs and labels came back in the wrong order.",
         "Which of the two does the docstring promise first?",
         _swapped,
     ),
     mistake(
         "random words everywhere",
         "Random words also replaced tokens that were not selected.",
-        "Which places may differ from `ids` at all?",
+        "Which positions may differ from `ids` at all?",
         _over_all,
     ),
     mistake(
-        "[MASK] and random exchanged",
+        "[MASK] and random swapped",
         "One tenth became [MASK] and most became random words.",
         "Which of the three gets the 80 %?",
         swap(fate=lambda ids, selected: 0.8 + _flipped(torch.rand(ids.shape))),
@@ -339,7 +343,7 @@ MISTAKES = (
     mistake(
         "every token selected",
         "All tokens were selected, not 15 % of them.",
-        "Where do the 15 % come in?",
+        "Where does the 15 % come in?",
         swap(choose=lambda ids, special: ~special),
     ),
     mistake(
@@ -349,8 +353,9 @@ MISTAKES = (
         swap(choose=lambda ids, special: (torch.rand(ids.shape) > 0.15) & ~special),
     ),
     mistake(
-        "the same places in each row",
-        "One draw was used for the whole batch: all sentences hide the same places.",
+        "the same positions in each row",
+        "One draw was used for the whole batch, so all sentences hide the same "
+        "positions.",
         "How many random numbers does a batch of B sentences of T tokens need?",
         swap(choose=_one_draw),
         swap(choose=lambda ids, special: _first_row(ids) & ~special),
@@ -368,7 +373,7 @@ MISTAKES = (
     mistake(
         "words of the batch",
         "Random words were taken from the batch itself, not from the vocabulary.",
-        "Between which two numbers does the docstring draw them?",
+        "From which range does the docstring draw them?",
         swap(words=lambda ids, size: ids.flatten()[_places(ids)].view_as(ids)),
         swap(words=lambda ids, size: ids[torch.randperm(len(ids))]),
     ),

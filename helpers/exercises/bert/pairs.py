@@ -1,9 +1,9 @@
 """9.3: pairs for the next-sentence task, half of them real.
 
 The answer is random. The share of real pairs must lie within 5 sigma of one half, and
-so must the number of changes from real to random and back lie within 5 sigma of what
-that share gives (by chance one of them does not in one of 300,000 checks). All else is
-said in words that do not hang on the luck of a draw.
+the number of changes between real and random within 5 sigma of what that share gives
+(by chance, one of them fails to in about one of 300,000 checks). Everything else is put
+in words that do not depend on the luck of a draw.
 """
 
 import random
@@ -57,7 +57,7 @@ def _pairs(
 
 
 def _look(call: Callable, documents: Documents) -> Look:
-    """Two calls, as what is drawn must differ between them."""
+    """Call twice: what is drawn must differ between the calls."""
     random.seed(0)
     handed = [list(sentences) for sentences in documents]
     pairs, again = call(handed), call([list(sentences) for sentences in documents])
@@ -73,20 +73,20 @@ def _look(call: Callable, documents: Documents) -> Look:
 
 
 EXPECTED = {
-    "first sentences": "each that has a next",
+    "first sentences": "each that has a next one",
     "second sentences where is_next is True": "the next one",
     "second sentences where is_next is False": "from another document",
     "share of is_next": "about one half",
-    "order of real and random": "as drawn for each pair",
-    "strangers": "of many kinds",
-    "choices of a second call": "others",
-    "strangers of a second call": "others",
+    "order of real and random": "as if drawn for each pair",
+    "random sentences": "of many kinds",
+    "choices of a second call": "different",
+    "random sentences of a second call": "different",
     "documents": "as they were",
 }
 
 
 def _odd(pairs: Any, sentences: set[str]) -> str | None:
-    """What is wrong with the form of an answer, if anything is."""
+    """What is wrong with the form of an answer, if anything."""
     if not isinstance(pairs, list | tuple):
         return f"a {type(pairs).__name__}"
     for one in pairs:
@@ -109,7 +109,7 @@ def _judged(documents: Documents, pairs: Pairs) -> dict[str, Any]:
     ]
     judged: dict[str, Any] = {"number of pairs": len(pairs)}
     same = [first for first, _, _ in pairs] == firsts
-    judged["first sentences"] = "each that has a next" if same else "others"
+    judged["first sentences"] = "each that has a next one" if same else "different"
     known = {*firsts}
     places = {  # what begins with the last sentence of a document was judged above
         truth: [
@@ -126,7 +126,7 @@ def _judged(documents: Documents, pairs: Pairs) -> dict[str, Any]:
     judged["order of real and random"] = order
     drawn = order == EXPECTED["order of real and random"]  # else a few draws decide
     judged["share of is_next"] = _share(flags) if drawn else "about one half"
-    judged["strangers"] = _variety(places[False], len(documents))
+    judged["random sentences"] = _variety(places[False], len(documents))
     return judged
 
 
@@ -134,7 +134,7 @@ Pair = tuple[tuple[int, int], tuple[int, int]]  # document and place of both sen
 
 
 def _kind(found: list[Pair]) -> str:
-    """Where second sentences come from: the rarer kinds must not hang on luck."""
+    """Where second sentences come from: rarer kinds must not depend on luck."""
     if not found:
         return "none"
     if all(b == (a[0], a[1] + 1) for a, b in found):
@@ -159,13 +159,13 @@ def _order(flags: list[bool]) -> str:
     share = sum(flags) / len(flags)
     changes = sum(a != b for a, b in zip(flags, flags[1:], strict=False))
     if kit.near(changes, len(flags) - 1, 2 * share * (1 - share)):
-        return "as drawn for each pair"
+        return "as if drawn for each pair"
     often = changes > 2 * share * (1 - share) * len(flags)
-    return "they take turns" if often else "long rows of one kind"
+    return "they take turns" if often else "long runs of one kind"
 
 
 def _variety(found: list[Pair], documents: int) -> str:
-    """Whether many sentences of many documents serve as strangers."""
+    """Whether many sentences of many documents serve as random ones."""
     found = [(a, b) for a, b in found if a[0] != b[0]]
     if len(found) < 20:
         return "hardly any from other documents"
@@ -179,15 +179,15 @@ def _variety(found: list[Pair], documents: int) -> str:
     used = sum(map(len, sources.values()))
     if documents > 2 and used == len(sources):
         one = len({b for _, b in found}) <= len(sources)
-        return f"one {'sentence' if one else 'document'} for all of a document"
+        return f"one {'sentence' if one else 'document'} for a whole document"
     few = used < len(sources) * (documents - 1) / 3
-    return "from few other documents" if few else "of many kinds"
+    return "from only a few other documents" if few else "of many kinds"
 
 
 def _second_call(pairs: Pairs, again: Pairs) -> dict[str, str]:
-    """What is drawn comes out in another way, unless there is nothing to draw."""
+    """What is drawn differs from call to call, unless there is nothing to draw."""
     if len(pairs) != len(again):
-        return {"number of pairs": "another in a second call"}
+        return {"number of pairs": "different in a second call"}
     flags = [[bool(is_next) for _, _, is_next in some] for some in (pairs, again)]
     same = flags[0] == flags[1] and any(flags[0]) and not all(flags[0])
     both = [
@@ -197,8 +197,8 @@ def _second_call(pairs: Pairs, again: Pairs) -> dict[str, str]:
     ]
     equal = sum(one == other for one, other in both) > len(both) / 2
     return {
-        "choices of a second call": "the same" if same else "others",
-        "strangers of a second call": "the same" if equal else "others",
+        "choices of a second call": "the same" if same else "different",
+        "random sentences of a second call": "the same" if equal else "different",
     }
 
 
@@ -304,7 +304,7 @@ def _always_the_same(documents: Documents, number: int, place: int) -> str:
 
 
 def _across(documents: Documents) -> Pairs:
-    """All sentences in one row: a document's last one has a next, too."""
+    """All sentences in one row: even a document's last one has a next one."""
     whole = [(n, text) for n, sentences in enumerate(documents) for text in sentences]
     found = []
     for (number, first), (_, second) in zip(whole, whole[1:], strict=False):
@@ -327,43 +327,43 @@ def _both_kinds(documents: Documents) -> Pairs:
 
 MISTAKES = (
     mistake(
-        "strangers of the same document",
-        "A pair that is no pair got a sentence of the same document: that is nearly as "
-        "fitting as the real one.",
+        "random sentences from the same document",
+        "A random pair got its second sentence from the same document, where it fits "
+        "nearly as well as the real one.",
         "Where should the second sentence come from, if it is not the next one?",
         swap(stranger=_same_document),
         swap(stranger=_own_document),
     ),
     mistake(
-        "strangers from anywhere",
-        "The random sentence was drawn from all documents; sometimes it is from the "
-        "same one, or even the real next sentence.",
+        "random sentences from anywhere",
+        "The random sentence was drawn from all documents; sometimes it comes from "
+        "the same one, or is even the real next sentence.",
         "Which document must the random sentence not come from?",
         swap(stranger=_anywhere),
         swap(stranger=_any_document),
     ),
     mistake(
         "labels swapped",
-        "Real pairs are called False and random ones True.",
+        "Real pairs are labelled False and random ones True.",
         "What does the name `is_next` promise?",
         swap(label=lambda is_next: not is_next),
     ),
     mistake(
         "always the next sentence",
-        "All pairs are real: the model would learn to say yes.",
+        "All pairs are real: the model would learn to say yes every time.",
         "What share of the pairs should be real?",
         swap(real=1.0),
     ),
     mistake(
         "never the next sentence",
-        "No pair is real: the model would learn to say no.",
+        "No pair is real: the model would learn to say no every time.",
         "What share of the pairs should be real?",
         swap(real=0.0),
     ),
     mistake(
         "not half and half",
         "Real and random pairs are not equally frequent.",
-        "How likely is each of the two?",
+        "How likely should each of the two be?",
         swap(real=0.15),
         swap(real=0.8),
         swap(real=0.25),
@@ -376,31 +376,31 @@ MISTAKES = (
     ),
     mistake(
         "each sentence once",
-        "Only every second sentence begins a pair.",
+        "Only every other sentence begins a pair.",
         "A sentence may be the second of one pair and the first of the next.",
         swap(step=2),
     ),
     mistake(
         "both kinds for each sentence",
-        "Each first sentence stands in two pairs, a real and a random one.",
+        "Each first sentence is in two pairs, a real and a random one.",
         "How many pairs does a document of n sentences give?",
         _both_kinds,
     ),
     mistake(
-        "always the same stranger",
-        "One and the same sentence stands in for all random ones.",
+        "always the same random sentence",
+        "All random pairs have the same second sentence.",
         "When is the random sentence drawn: once, or for each pair?",
         swap(stranger=_always_the_same),
     ),
     mistake(
-        "only first sentences as strangers",
+        "always the first sentence of a document",
         "The random sentence is always the first of its document.",
         "Two things are drawn: a document, and then?",
         swap(stranger=_first_elsewhere),
     ),
     mistake(
         "the same choice in each call",
-        "Which pairs are real is the same in each call: nothing is drawn there.",
+        "The same pairs are real in every call: nothing is drawn there.",
         "Where does the task's probability of 1/2 come in?",
         swap(choose=lambda number, place: place % 2 == 0),
         swap(choose=lambda number, place: place % 2 == 0, stranger=_fixed),
@@ -416,22 +416,22 @@ MISTAKES = (
         _one_choice_each,
     ),
     mistake(
-        "strangers from one document",
-        "All strangers of a document come from one and the same other document.",
+        "random sentences from one document",
+        "All random sentences for a document come from the same other document.",
         "When is the other document drawn: once, or for each pair?",
         swap(stranger=_next_document),
         _one_each,
     ),
     mistake(
-        "one stranger for a document",
+        "one random sentence for a document",
         "All random pairs of a document have the same second sentence.",
         "When is the random sentence drawn: once for a document, or for each pair?",
         _one_sentence_each,
     ),
     mistake(
-        "strangers not drawn",
-        "The strangers follow a rule: each call takes the same ones.",
-        "Which two things about a stranger are random?",
+        "random sentences not drawn",
+        "The random sentences follow a rule: every call takes the same ones.",
+        "Which two things are drawn for a random sentence?",
         swap(stranger=_fixed),
         swap(stranger=_turning),
     ),
@@ -448,8 +448,8 @@ EXERCISES = (
         core=True,
         answers=(Answer("sentence_pairs", sentence_pairs, {"pairs": ""}),),
         cases=_cases,
-        proves="half of the pairs real, drawn one by one, strangers from all other "
-        "documents, right labels",
+        proves="half of the pairs real, each drawn on its own, random sentences from "
+        "all other documents, right labels",
         misconceptions=MISTAKES,
     ),
 )

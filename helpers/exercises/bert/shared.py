@@ -55,7 +55,7 @@ def _drawn(seed: int, dropout: float) -> Any:
         )
         model = BertForSequenceClassification(config).double()
         for name, weight in model.named_parameters():
-            if weight.dim() > 1:  # BERT's own start is so small that nothing differs
+            if weight.dim() > 1:  # BERT's own are so small that nothing differs
                 nn.init.normal_(weight, std=0.7)
             elif "bias" in name:
                 nn.init.normal_(weight, std=0.3)
@@ -83,7 +83,7 @@ def tiny_batch(draw: torch.Generator, *lengths: int) -> dict[str, Tensor]:
 
 
 class Watched(nn.Module):
-    """Passes everything on to a model, and writes down how it was called."""
+    """Hands everything on to a model, and records how it was called."""
 
     def __init__(self, model: nn.Module) -> None:
         """Start with nothing seen."""
@@ -94,7 +94,7 @@ class Watched(nn.Module):
         self.seen: list[tuple[bool, bool]] = []  # (training, gradients on)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """As the model does it."""
+        """Call the model."""
         self.seen.append((self.model.training, torch.is_grad_enabled()))
         return self.model(*args, **kwargs)
 
@@ -122,5 +122,5 @@ def left_alone(batches: list[dict], handed: list[dict]) -> str:
 
 
 def without(name: str) -> Callable[[dict], dict]:
-    """What hands on a batch without one of its entries."""
+    """A function that returns a batch without one of its entries."""
     return lambda batch: {key: batch[key] for key in batch if key != name}

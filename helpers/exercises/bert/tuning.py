@@ -1,4 +1,4 @@
-"""9.8: the optimizer and one pass of fine-tuning; 9.9 and 9.10 are talked about."""
+"""9.8: the optimizer and one epoch of fine-tuning; 9.9 and 9.10 have no check."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -54,7 +54,7 @@ def _epoch(
     keep: Callable = torch.Tensor.item,
     result: Callable = list,
 ) -> Any:
-    """One pass with one step exchanged."""
+    """One epoch with one step exchanged."""
     mode(model)
     losses = []
     for batch in batches:
@@ -94,9 +94,9 @@ def _optimize(call: Callable, seed: int) -> Look:
 
 
 def _train(call: Callable, batches: list[dict], seed: int) -> Look:
-    """Two passes: losses, weights and learning rate after each.
+    """Two epochs: losses, weights and learning rate after each.
 
-    There is no dropout, so that the losses can be compared; but the mode is looked at.
+    There is no dropout, so that losses can be compared; the mode is checked as well.
     """
     model = Watched(tiny_classifier(seed, dropout=0.0).eval())  # as evaluate left it
     optimizer = AdamW(model.parameters(), lr=0.02)
@@ -111,13 +111,13 @@ def _train(call: Callable, batches: list[dict], seed: int) -> Look:
             graphs |= any(getattr(loss, "requires_grad", False) for loss in losses)
             losses = tuple(number(loss) for loss in losses)
         weights = nn.utils.parameters_to_vector(model.parameters())
-        judged[f"losses of the {name} pass"] = losses
-        judged[f"weights after the {name} pass"] = weights
-        judged[f"learning rate after the {name} pass"] = scheduler.get_last_lr()[0]
+        judged[f"losses of the {name} epoch"] = losses
+        judged[f"weights after the {name} epoch"] = weights
+        judged[f"learning rate after the {name} epoch"] = scheduler.get_last_lr()[0]
     return Look(
         judged
         | {"mode": model.story().get("mode of the model", "not called")}
-        | {"graphs of the losses": "kept" if graphs else "let go"}
+        | {"graphs of the losses": "kept" if graphs else "released"}
         | {"batches": next((one for one in left if one != "as they were"), left[0])}
     )
 
@@ -132,7 +132,7 @@ def _cases(seed: int) -> list[Case]:
 
     return [
         Case("a small network, three steps", (seed,), look=_optimize),
-        case("two passes over two batches", (5, 3), (4, 6, 2)),
+        case("two epochs of two batches", (5, 3), (4, 6, 2)),
     ]
 
 
@@ -161,15 +161,15 @@ def _unbiased(model: nn.Module) -> AdamW:
 OPTIMIZER_MISTAKES = (
     mistake(
         "no weight decay",
-        "The weights don't decay: this is plain Adam, or an AdamW whose decay is 0.",
-        "What does the W in AdamW stand for, and how large is it as it comes?",
+        "There is no weight decay: this is plain Adam, or an AdamW whose decay is 0.",
+        "What does the W in AdamW stand for, and what is its default?",
         _optimizer(Adam, lr=RATE),
         _optimizer(AdamW, lr=RATE, weight_decay=0.0),
     ),
     mistake(
         "biases without decay",
-        "The biases don't decay. That is BERT's own recipe; AdamW as it comes treats "
-        "all weights alike.",
+        "The biases don't decay. That is BERT's own recipe; by default, AdamW treats "
+        "all parameters alike.",
         "Into how many groups did you sort the parameters? The docstring asks for one.",
         _unbiased,
     ),
@@ -182,7 +182,7 @@ OPTIMIZER_MISTAKES = (
     ),
     mistake(
         "the default learning rate",
-        "The learning rate is torch's default, 20 times higher than asked for.",
+        "The learning rate is torch's default, 20 times the one asked for.",
         "Which learning rate does the task name?",
         _optimizer(AdamW),
         _optimizer(AdamW, lr=1e-3),
@@ -190,7 +190,7 @@ OPTIMIZER_MISTAKES = (
     mistake(
         "another learning rate",
         "The learning rate is not the one asked for.",
-        "Count the zeros of 5e-5.",
+        "Write out 5e-5: how many zeros does it have?",
         _optimizer(AdamW, lr=5e-4),
         _optimizer(AdamW, lr=5e-3),
         _optimizer(AdamW, lr=5e-6),
@@ -204,7 +204,8 @@ OPTIMIZER_MISTAKES = (
     ),
     mistake(
         "plain gradient descent",
-        "SGD takes steps as long as the gradient; AdamW scales each weight's own step.",
+        "SGD takes steps in proportion to the gradient; AdamW scales the step of each "
+        "weight.",
         "Which class of torch.optim does the task name?",
         _optimizer(SGD, lr=RATE),
     ),
@@ -272,7 +273,7 @@ def _popped(batch: dict) -> dict:
 EPOCH_MISTAKES = (
     mistake(
         "evaluation mode",
-        "The model was trained in the mode in which it was found, without dropout.",
+        "The model was trained in evaluation mode, without dropout.",
         "In which mode does `evaluate` leave a model? Which one does training need?",
         swap(mode=lambda model: model),
         swap(mode=nn.Module.eval),
@@ -280,7 +281,7 @@ EPOCH_MISTAKES = (
     ),
     mistake(
         "gradients never cleared",
-        "Each step also takes the gradients of steps before it.",
+        "Each step also uses the gradients of the steps before it.",
         "What does `backward` do with a gradient that is already there?",
         swap(update=_never_cleared),
         _cleared_once,
@@ -290,13 +291,13 @@ EPOCH_MISTAKES = (
         "gradients clipped",
         "The gradients were clipped before the step. That can be wise, but the task "
         "does not ask for it.",
-        "Which calls does the hint count for a batch?",
+        "Which calls does the hint name for a batch?",
         swap(update=_clipped),
         of=1,
     ),
     mistake(
         "weights never moved",
-        "The losses came back, but the weights stayed where they were.",
+        "The losses came back, but the weights never changed.",
         "Clear, backward, step: in which order, and is one of them missing?",
         swap(update=_cleared_too_late),
         swap(update=_no_backward),
@@ -305,8 +306,8 @@ EPOCH_MISTAKES = (
     ),
     mistake(
         "schedule not followed",
-        "The learning rate stayed where it was.",
-        "Who tells the scheduler that a step is over?",
+        "The learning rate never changed.",
+        "What tells the scheduler that a step is over?",
         swap(update=_no_schedule),
         of=1,
     ),
@@ -318,38 +319,38 @@ EPOCH_MISTAKES = (
         of=1,
     ),
     mistake(
-        "schedule once per pass",
-        "The learning rate changed once in a pass, not once in a step.",
-        "How many steps does a schedule of this lesson count: batches, or passes?",
+        "schedule once per epoch",
+        "The learning rate changed once per epoch, not once per step.",
+        "What does the schedule of this lesson count: batches or epochs?",
         swap(update=_no_schedule, after=lambda scheduler: scheduler.step()),
         of=1,
     ),
     mistake(
         "mask not passed on",
-        "The model got the ids without the mask, and read padding.",
-        "What does a batch hold beside ids and labels?",
+        "The model got the ids without the mask, so it read the padding as well.",
+        "What does a batch hold besides ids and labels?",
         swap(inputs=without("attention_mask")),
         of=1,
     ),
     mistake(
         "batches changed",
-        "All is right, but the batches were changed on the way; they belong to the "
-        "caller, who needs them again.",
+        "The training is right, but the batches were changed on the way. They belong "
+        "to the caller, who needs them again.",
         "Look for `pop`, `del` and assignments that touch a batch: work on a copy.",
         swap(inputs=_popped),
         of=1,
     ),
     mistake(
         "graphs kept",
-        "The losses came back as tensors with their graphs: all that led to them stays "
-        "in memory.",
-        "The docstring promises plain numbers. Which method makes one of a tensor?",
+        "The losses came back as tensors with their graphs, so everything that led to "
+        "them stays in memory.",
+        "The docstring promises plain numbers. Which method turns a tensor into one?",
         swap(keep=lambda loss: loss),
         of=1,
     ),
     mistake(
         "only the last loss",
-        "The loss of the last batch came back alone.",
+        "Only the loss of the last batch came back.",
         "The docstring promises a list. Of what?",
         swap(result=lambda losses: losses[-1]),
         swap(result=lambda losses: losses[-1:]),
@@ -357,7 +358,7 @@ EPOCH_MISTAKES = (
     ),
     mistake(
         "mean of the losses",
-        "One mean came back, not the loss of each batch.",
+        "The mean of the losses came back, not the loss of each batch.",
         "The docstring promises a list. Of what?",
         swap(result=lambda losses: sum(losses) / len(losses)),
         of=1,
@@ -377,7 +378,8 @@ EXERCISES = (
             Answer("train_epoch", train_epoch, {"losses": ""}),
         ),
         cases=_cases,
-        proves="AdamW and its rate; dropout on, two passes of steps, the schedule",
+        proves="AdamW and its learning rate; dropout on, two epochs of steps, the "
+        "schedule",
         misconceptions=OPTIMIZER_MISTAKES + EPOCH_MISTAKES,
     ),
     Exercise("9.9", "Why is it so bad?", "written", difficulty=3, minutes=12, points=4),

@@ -82,9 +82,11 @@ def _cases(seed: int) -> list[Case]:
         case("'riderest': ends in no piece", ["riderest"], WORDS),
         case("'tokenizer'", ["tokenizer"], WORDS),
         case("'ableking': 'king' is a piece for beginnings, too", ["ableking"], WORDS),
-        case("'unaking', where the longest first piece leads on", ["unaking"], WORDS),
+        case("'unaking', where the longest first piece works out", ["unaking"], WORDS),
         case("'unabreak'", ["unabreak"], WORDS),
-        case("'riden': another cut would work, the longest first", ["riden"], WORDS),
+        case(
+            "'riden': another cut works too, the longest comes first", ["riden"], WORDS
+        ),
         case("'aabab', longer than the vocabulary", ["aabab"], few),
         case("'abc': after the longest first piece nothing fits", ["abc"], back),
         case("'Break': no piece has a capital letter", ["Break"], WORDS),
@@ -214,9 +216,9 @@ MISTAKES = (
     ),
     mistake(
         "the whole rest never tried",
-        "The longest candidate lacked the last letter: what is left was never tried as "
-        "a whole.",
-        "Which is the first candidate of your inner loop, and how long is it?",
+        "The longest candidate lacked the last letter: the whole rest of the word was "
+        "never tried.",
+        "What is the first candidate of your inner loop, and how long is it?",
         swap(ends=lambda length: range(length - 1, 0, -1)),
     ),
     mistake(
@@ -229,7 +231,7 @@ MISTAKES = (
     mistake(
         "continuations looked up without ##",
         "Pieces inside a word were looked up among the beginnings of words.",
-        "Which spelling of a piece do you look up after the first one?",
+        "After the first piece, which spelling do you look up?",
         swap(look_up=lambda first, text: text),
         swap(look_up=lambda first, text: text, write=lambda first, text: text),
     ),
@@ -258,14 +260,15 @@ MISTAKES = (
     ),
     mistake(
         "the rest dropped",
-        "A word that can't be cut to its end lost the part that is left.",
+        "A word that can't be cut to its end lost the rest.",
         "What does the docstring promise for such a word?",
         swap(unknown=lambda pieces, rest: pieces),
     ),
     mistake(
         "the rest kept as a piece",
-        "What could not be cut came back as a piece, though the vocabulary lacks it.",
-        "Has every piece that you return an id?",
+        "What could not be cut came back as a piece, though it is not in the "
+        "vocabulary.",
+        "Does every piece that you return have an id?",
         swap(
             unknown=lambda pieces, rest: [*pieces, ("##" if pieces else "") + rest],
         ),
@@ -273,16 +276,16 @@ MISTAKES = (
     ),
     mistake(
         "looking back",
-        "The whole word was searched for a cut that works, or for the best one; the "
-        "longest match never looks back.",
-        "Is a piece ever given up again, once it was the longest that fits?",
+        "You searched for a way to cut the whole word that works, or for the best "
+        "one; the longest match never looks back.",
+        "Once a piece was the longest that fits, is it ever given up again?",
         _fewest,
         _backtracking,
     ),
     mistake(
-        "capitals made small",
-        "Capital letters were made small before the search. That is another step of "
-        "the tokenizer; the vocabulary is asked for the word as it stands.",
+        "lower-cased",
+        "The word was lower-cased before the search. That is another step of the "
+        "tokenizer; here the word is looked up as it stands.",
         "What does the docstring say about the letters of the word?",
         _small,
     ),

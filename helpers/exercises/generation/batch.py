@@ -12,7 +12,7 @@ def places(mask: Tensor) -> Tensor:
 
 
 def _look(call, mask: Tensor) -> Look:
-    """What a padded place gets is free, as long as the model has such a position."""
+    """What padding gets does not matter, as long as the model has such a position."""
     found = call(mask)
     if not isinstance(found, Tensor) or found.shape != mask.shape:
         return Look({"positions": found})
@@ -39,7 +39,7 @@ def _cases(seed: int) -> list[Case]:
         "three prompts": mask(5, 2, 4, of=5),
         "two prompts": mask(7, 1, of=7),
         "no padding": mask(3, 3, 3, 3, of=3),
-        "one prompt with room to spare": mask(4, of=6),
+        "one prompt with padding": mask(4, of=6),
     }
     return [
         Case(name, (one,), inputs=("mask",), look=_look) for name, one in given.items()
@@ -48,8 +48,9 @@ def _cases(seed: int) -> list[Case]:
 
 @mistake(
     "padding counted",
-    "The places were counted from the left edge, padding included.",
-    "The first real token of every prompt: which position had it when it was alone?",
+    "The positions were counted from the left edge, padding included.",
+    "Take a prompt that is alone, without padding: which position does its first "
+    "token have?",
 )
 def _all(mask: Tensor) -> Tensor:
     return torch.arange(mask.shape[1]).expand(mask.shape)
@@ -76,9 +77,9 @@ def _beyond(mask: Tensor) -> Tensor:
 
 @mistake(
     "negative positions",
-    "The real tokens are right; the padding got position -1, and no table has such a "
-    "row.",
-    "The model looks up a row for padding as well. Which one may it be?",
+    "The real tokens are right, but the padding got position -1, and no table has "
+    "such a row.",
+    "The model looks up a row for padding as well. Which rows are there?",
 )
 def _negative(mask: Tensor) -> Tensor:
     return mask.long().cumsum(-1) - 1
@@ -95,15 +96,15 @@ def _right(mask: Tensor) -> Tensor:
 
 @mistake(
     "counted down the batch",
-    "The sum ran over the prompts, not along each one.",
-    "Along which axis do the tokens of one prompt stand?",
+    "The sum ran across the prompts, not along each one.",
+    "Along which axis do the tokens of one prompt lie?",
 )
 def _down(mask: Tensor) -> Tensor:
     return (mask.long().cumsum(0) - 1).clamp(0, mask.shape[1] - 1)
 
 
 @mistake(
-    "no whole numbers",
+    "not whole numbers",
     "The positions are right, but they are floats: no table has a row 2.0.",
     "Which dtype does the running sum have, and why?",
 )

@@ -193,7 +193,7 @@ def _one_each(
 def _mean_while(
     model: Any, ids: Tensor, max_new_tokens: int, width: int, end: int | None = None
 ) -> tuple[Tensor, float]:
-    """Compared by their means also while searching."""
+    """Compared by their means even while searching."""
 
     def pick(found: list, width: int) -> list:
         length = ids.shape[1]
@@ -345,7 +345,7 @@ MISTAKES = (
     ),
     mistake(
         "adds raw scores",
-        "The raw scores were added up; they are no log-probabilities.",
+        "The raw scores were added up; they are not log-probabilities.",
         "What has to happen to scores before rows can be compared with each other?",
         swap(value=lambda logits: logits),
     ),
@@ -364,48 +364,49 @@ MISTAKES = (
     ),
     mistake(
         "the end not counted",
-        "A finished text was divided by one token too few: `end` was written, too.",
+        "The sum of a finished text was divided by one token too few: `end` was "
+        "written as well.",
         "How many log-probabilities are in the sum of a finished text?",
         _uncounted,
     ),
     mistake(
         "no length rule",
-        "The sum was not divided, neither for the choice nor for the score: short "
+        "The sum was not divided, either for the choice or for the score, so short "
         "texts win.",
-        "By what are finished texts of different lengths compared?",
+        "By which number should finished texts of different lengths be compared?",
         swap(best=_first, score=lambda total, ids, length: total),
     ),
     mistake(
         "sum returned",
         "The text is right, but its score is the sum.",
-        "Read what the docstring says about the score.",
+        "What does the docstring say about the score?",
         swap(score=lambda total, ids, length: total),
     ),
     mistake(
         "length rule forgotten in the choice",
-        "The score was divided, but the text was chosen before, by its sum.",
+        "The score was divided, but the text had already been chosen by its sum.",
         "What is compared in your last line?",
         swap(best=_first),
     ),
     mistake(
         "length rule while searching",
-        "The beams were compared by their means in every round; the sum decides there, "
-        "and the mean only at the end.",
+        "The beams were compared by their means in every round. There the sum should "
+        "decide, and the mean only at the end.",
         "Which of the two numbers do you sort by inside the loop?",
         _mean_while,
         _mean_of_all_while,
     ),
     mistake(
         "extends finished beams",
-        "Texts that had ended went on.",
+        "Texts that had ended were continued.",
         "What becomes of a beam whose last token is `end`?",
         swap(ends=False),
     ),
     mistake(
         "a prompt taken for a finished text",
-        "The prompt ended in `end`, and nothing was written after it.",
-        "Only a token that was written can finish a text. How can you tell it from one "
-        "of the prompt?",
+        "The prompt ended in `end`, and it was not continued.",
+        "Only a token that was written can finish a text. How can you tell it from a "
+        "token of the prompt?",
         swap(new=lambda text, ids: True),
         swap(
             new=lambda text, ids: True,
@@ -431,9 +432,10 @@ MISTAKES = (
     ),
     mistake(
         "finished beams set aside",
-        "A text that had ended left the beam; nothing could push it out any more.",
-        "Against which candidates does a finished text have to hold its place in every "
-        "round?",
+        "A text that had ended was set aside, where nothing could push it out any "
+        "more.",
+        "Which candidates does a finished text have to beat in every round to keep "
+        "its place?",
         _aside,
         lambda *inputs: _aside(*inputs, filled=True),
         lambda *inputs: _aside(*inputs, filled=True, each=inputs[3]),
@@ -441,14 +443,14 @@ MISTAKES = (
     ),
     mistake(
         "one survivor of each beam",
-        "From each beam only the best continuation was kept; the best ones may all "
+        "Only the best continuation of each beam was kept, but the best ones may all "
         "come from one beam.",
-        "Out of how many candidates do you choose in each round?",
+        "How many candidates do you choose from in each round?",
         _one_each,
     ),
     mistake(
         "all beams alike",
-        "The width changes nothing: it is greedy decoding, with one beam or with "
+        "The width has no effect: this is greedy decoding, with one beam or with "
         "several that are all alike.",
         "After the first round, how many different texts are there to go on from?",
         _twins,
@@ -456,8 +458,8 @@ MISTAKES = (
     ),
     mistake(
         "worst beam returned",
-        "The text with the lowest score of those that were left was returned.",
-        "Which end of your list is the good one?",
+        "Of the texts that were left, the one with the lowest score was returned.",
+        "Which end of your list holds the best text?",
         swap(
             best=lambda beams, length: min(
                 beams, key=lambda one: one[0] / (one[1].shape[1] - length)
@@ -465,9 +467,9 @@ MISTAKES = (
         ),
     ),
     mistake(
-        "keeps the unlikeliest",
+        "keeps the least likely",
         "In each round the least likely beginnings were kept.",
-        "In which order does your list stand when you cut it?",
+        "In which order is your list when you cut it?",
         swap(pick=lambda found, width: sorted(found, key=_sum)[:width]),
     ),
     mistake(

@@ -89,20 +89,22 @@ MISTAKES = (
     ),
     mistake(
         "position of the prompt's end",
-        "The scores were always read where the prompt ended, also when the text had "
+        "The scores were always read where the prompt ended, even after the text had "
         "grown.",
         "Where does the text end after the first new token?",
         swap(place=lambda logits, prompt: logits[:, prompt.shape[1] - 1]),
     ),
     mistake(
         "the last token only",
-        "The model got only the last token: it forgets what stands before it.",
-        "What does the model have to know to go on with your prompt?",
+        "The model got only the last token, so it knows nothing of what comes before "
+        "it.",
+        "What does the model have to know to continue your prompt?",
         swap(fed=lambda ids, prompt: ids[:, -1:]),
     ),
     mistake(
         "the prompt again and again",
-        "The model always read the prompt alone, so it said the same each time.",
+        "The model only ever read the prompt, so it predicted the same token each "
+        "time.",
         "What does the model read in the second round of your loop?",
         swap(fed=lambda ids, prompt: prompt),
         _asked_once,
@@ -123,7 +125,7 @@ MISTAKES = (
     mistake(
         "one round only",
         "One token was written, however many were asked for.",
-        "Does your `return` stand inside the loop or behind it?",
+        "Is your `return` inside the loop or after it?",
         swap(steps=lambda new, prompt: 1),
     ),
     mistake(
@@ -141,19 +143,19 @@ MISTAKES = (
     mistake(
         "least likely token",
         "The token with the lowest score was taken.",
-        "Which end of the scores is good?",
+        "Does a likely token have a high score or a low one?",
         swap(choose=lambda scores: scores.argmin(-1, keepdim=True)),
     ),
     mistake(
-        "drawn by lot",
-        "The token was drawn at random; greedy always takes the same one, the best.",
-        "Is there any chance in a greedy choice?",
+        "sampled",
+        "The token was drawn at random; greedy decoding always takes the best one.",
+        "Is anything random about a greedy choice?",
         swap(choose=_draw),
     ),
     mistake(
         "one choice for the whole batch",
         "All prompts of the batch got the same token.",
-        "Over which axis runs your search for the best?",
+        "Along which axis do you look for the best token?",
         swap(choose=lambda s: s[:1].argmax(-1, keepdim=True).expand(len(s), 1)),
         swap(choose=lambda s: s.sum(0).argmax().expand(len(s), 1)),
     ),
@@ -192,7 +194,8 @@ EXERCISES = (
         misconceptions=(
             mistake(
                 "the prompt not counted",
-                "That would be `max_new_tokens`; `max_length` is the length of it all.",
+                "That would be `max_new_tokens`; `max_length` is the length of the "
+                "whole text.",
                 "What is as long as `max_length` says?",
                 100,
             ),

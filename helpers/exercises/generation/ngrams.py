@@ -82,7 +82,7 @@ def _block(
 
 @mistake(
     "blocks tokens, not n-grams",
-    "Every token that was used before is blocked, whatever stands before it.",
+    "Every token that was used before is blocked, whatever comes before it.",
     "Which run of n tokens would be written a second time?",
 )
 def _tokens(logits: Tensor, ids: Tensor, n: int) -> Tensor:
@@ -91,8 +91,9 @@ def _tokens(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 @mistake(
     "blocks every follower",
-    "Every token that ended a run was blocked, not only after the same beginning.",
-    "Which runs begin as the text ends now?",
+    "Every token that ended a run was blocked, not only those of runs with the right "
+    "beginning.",
+    "Which runs begin the way the text ends now?",
 )
 def _followers(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     return _block(logits, ids, n, lambda row, n: {run[-1] for run in _runs(row, n)})
@@ -101,7 +102,7 @@ def _followers(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 @mistake(
     "beginning one too long",
     "The last n tokens were compared, so runs of n + 1 tokens were forbidden.",
-    "A run of n tokens: how many of them stand there before the next one is written?",
+    "A run of n tokens: how many of them are there before the last one is written?",
 )
 def _long(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     return _block(logits, ids, n, lambda row, n: _plain(row, n + 1))
@@ -110,7 +111,7 @@ def _long(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 @mistake(
     "beginning one too short",
     "The last n - 2 tokens were compared, so runs of n - 1 tokens were forbidden.",
-    "A run of n tokens: how many of them stand there before the next one is written?",
+    "A run of n tokens: how many of them are there before the last one is written?",
 )
 def _shorter(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     return _block(logits, ids, n, lambda row, n: _plain(row, max(n - 1, 1)))
@@ -123,8 +124,8 @@ def _all_but_the_last(row: list[int], n: int) -> set[int]:
 
 @mistake(
     "last run missed",
-    "The last run of the text was not looked at.",
-    "A text of T tokens has how many runs of n? Count for T = 4, n = 2.",
+    "The last run of the text was left out.",
+    "How many runs of n does a text of T tokens have? Count for T = 4, n = 2.",
 )
 def _missed(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     return _block(logits, ids, n, _all_but_the_last)
@@ -132,9 +133,9 @@ def _missed(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 @mistake(
     "last run missed, n = 1 forgotten",
-    "The last run of the text was not looked at, and with n = 1 nothing is blocked.",
-    "A text of T tokens has how many runs of n? And what does `text[-(n - 1):]` hold "
-    "when n is 1?",
+    "The last run of the text was left out, and with n = 1 nothing is blocked.",
+    "How many runs of n does a text of T tokens have? And what does `text[-(n - 1):]` "
+    "hold when n is 1?",
 )
 def _missed_twice(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     if n == 1:
@@ -155,7 +156,7 @@ def _whole(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 @mistake(
     "one step behind",
     "The end of the text was taken without its last token.",
-    "Which tokens stand directly before the one that is written next?",
+    "Which tokens come directly before the one that is written next?",
 )
 def _behind(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     def which(row: list[int], n: int) -> set[int]:
@@ -179,7 +180,7 @@ def _begins(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 @mistake(
     "order ignored",
-    "The tokens were compared as a set: *a b* counted as *b a*.",
+    "The order of the tokens was ignored: *a b* counted as *b a*.",
     "Is a run of tokens the same when its tokens change places?",
 )
 def _unordered(logits: Tensor, ids: Tensor, n: int) -> Tensor:
@@ -209,9 +210,9 @@ def _followers_of_the_end(row: list[int], n: int) -> list[int]:
 
 
 @mistake(
-    "the batch thrown together",
-    "What one text has written was forbidden to all texts of the batch.",
-    "Does each row of the batch have its own past?",
+    "texts of the batch mixed up",
+    "What one text already holds was forbidden to all texts of the batch.",
+    "Which text's runs should decide what a row may not write?",
 )
 def _pooled(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     scores = logits.clone()
@@ -226,7 +227,7 @@ def _pooled(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 @mistake(
     "blocked in every row",
-    "What one text may not write was blocked in all rows of the batch.",
+    "What one text must not write was blocked in all rows of the batch.",
     "Your assignment of minus infinity: how many rows does it reach?",
 )
 def _everywhere(logits: Tensor, ids: Tensor, n: int) -> Tensor:
@@ -238,7 +239,7 @@ def _everywhere(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 @mistake(
     "first row only",
-    "Only the first text of the batch was looked at.",
+    "Only the first text of the batch was searched.",
     "How many rows does `ids` have?",
     lambda logits, ids, n: torch.cat(
         [_block(logits[:1], ids[:1], n, _plain), logits[1:]]
@@ -253,7 +254,7 @@ def _first(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 @mistake(
     "zero for blocked",
-    "Blocked tokens got the score 0; after a softmax that is a real probability.",
+    "Blocked tokens got the score 0; after a softmax that is a probability above 0.",
     "Which score has the exponential 0?",
 )
 def _zero(logits: Tensor, ids: Tensor, n: int) -> Tensor:
@@ -263,7 +264,7 @@ def _zero(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 @mistake(
     "a low number for blocked",
     "Blocked tokens got a very low score, but not minus infinity.",
-    "What does the docstring promise for the blocked places?",
+    "What does the docstring promise for blocked tokens?",
 )
 def _finite(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     return _block(logits, ids, n, _plain, filler=-1e9)
@@ -313,11 +314,11 @@ EXERCISES = (
         core=True,
         answers=(Answer("forbidden", (" don", "'t")),),
         cases=lambda seed: value_cases(),
-        proves="the pair of tokens that was used up, the space at its place",
+        proves="the pair of tokens that was used up, with the space where it belongs",
         misconceptions=(
             mistake(
                 "the word as a whole",
-                "To the model the word is not one token; the rule counts tokens.",
+                "To the model, the word is not one token, and the rule counts tokens.",
                 "Read the list of tokens that the cell above printed.",
                 (" don't",),
                 ("don't",),
@@ -333,13 +334,13 @@ EXERCISES = (
             ),
             mistake(
                 "the sign for a space",
-                "The right pair; but Ġ is only how the tokenizer shows a space.",
+                "The right pair, but Ġ is only how the tokenizer shows a space.",
                 "Compare letter by letter with the printed list.",
                 ("Ġdon", "'t"),
             ),
             mistake(
                 "split at the apostrophe",
-                "The apostrophe and the t are one token.",
+                "The apostrophe and the t are a single token.",
                 "Read the list of tokens that the cell above printed.",
                 (" don", "'", "t"),
                 ("don", "'", "t"),
@@ -349,7 +350,7 @@ EXERCISES = (
             mistake(
                 "the pair before",
                 "That pair may have been used up too, but it is not what is missing "
-                "behind *don*.",
+                "after *don*.",
                 "The word broke off after *don*. Which pair begins there?",
                 (" you", " don"),
                 (" do", " not"),

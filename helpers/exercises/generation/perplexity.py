@@ -46,8 +46,8 @@ def _surprise(model: Any, ids: Tensor) -> Tensor:
 
 @mistake(
     "of the mean probability",
-    "The probabilities were averaged, and the mean turned round; the logarithms are "
-    "what has to be averaged.",
+    "The probabilities were averaged, and the mean inverted; it is the logarithms "
+    "that have to be averaged.",
     "The probability of a text is a product. Which mean fits a product?",
 )
 def _mean_probability(model: Any, ids: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ def _loss(model: Any, ids: Tensor) -> Tensor:
 
 @mistake(
     "two to the power of nats",
-    "2 was raised to a loss in nats; base and logarithm have to fit.",
+    "2 was raised to a loss in nats; the base has to match the logarithm.",
     "Which logarithm does `log_softmax` take?",
 )
 def _two(model: Any, ids: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ def _two(model: Any, ids: Tensor) -> Tensor:
 @mistake(
     "not shifted",
     "Each token was compared with the scores that the model gave after reading it.",
-    "Row t of the scores is about which token?",
+    "Which token is row t of the scores about?",
     lambda model, ids: F.cross_entropy(model(ids).logits[:, :-1].mT, ids[:, :-1]).exp(),
 )
 def _same(model: Any, ids: Tensor) -> Tensor:
@@ -85,7 +85,7 @@ def _same(model: Any, ids: Tensor) -> Tensor:
 @mistake(
     "shifted the wrong way",
     "Each row of scores was compared with the token before.",
-    "Row t of the scores is about which token?",
+    "Which token is row t of the scores about?",
 )
 def _backwards(model: Any, ids: Tensor) -> Tensor:
     return F.cross_entropy(model(ids).logits[:, 1:].mT, ids[:, :-1]).exp()
@@ -93,7 +93,8 @@ def _backwards(model: Any, ids: Tensor) -> Tensor:
 
 @mistake(
     "divided by all tokens",
-    "The sum was divided by the number of tokens; the first one was never predicted.",
+    "The sum was divided by the number of all tokens, but the first one was never "
+    "predicted.",
     "How many terms does your sum have?",
 )
 def _by_all(model: Any, ids: Tensor) -> Tensor:
@@ -102,8 +103,8 @@ def _by_all(model: Any, ids: Tensor) -> Tensor:
 
 @mistake(
     "of the sum",
-    "The surprise was summed up, not averaged: longer texts get larger numbers.",
-    "Should a text said twice be twice as perplexing?",
+    "The surprise was added up, not averaged, so longer texts get larger numbers.",
+    "Should a text be more perplexing because it is longer?",
 )
 def _sum(model: Any, ids: Tensor) -> Tensor:
     return _surprise(model, ids).sum().exp()
@@ -111,8 +112,9 @@ def _sum(model: Any, ids: Tensor) -> Tensor:
 
 @mistake(
     "sign lost",
-    "It is the mean probability of a token, in a way: below 1.",
-    "A good model has a perplexity near 1, a bad one a large one. What has yours?",
+    "A sign is missing: the result is below 1, a kind of mean probability.",
+    "A good model has a perplexity near 1, a bad one a large perplexity. What is "
+    "yours?",
 )
 def _sign(model: Any, ids: Tensor) -> Tensor:
     return _surprise(model, ids).mean().neg().exp()
@@ -120,7 +122,7 @@ def _sign(model: Any, ids: Tensor) -> Tensor:
 
 @mistake(
     "softmax twice",
-    "`cross_entropy` got probabilities; it takes a softmax of its own.",
+    "`cross_entropy` got probabilities, but it applies a softmax of its own.",
     "What does `F.cross_entropy` expect?",
 )
 def _double(model: Any, ids: Tensor) -> Tensor:
@@ -130,7 +132,7 @@ def _double(model: Any, ids: Tensor) -> Tensor:
 
 @mistake(
     "mean of perplexities",
-    "The exponential was taken of every token, and then the mean.",
+    "The exponential was taken for every token, and the mean afterwards.",
     "Which comes first, the mean or the exponential?",
 )
 def _of_each(model: Any, ids: Tensor) -> Tensor:
@@ -139,7 +141,7 @@ def _of_each(model: Any, ids: Tensor) -> Tensor:
 
 @mistake(
     "last token left out",
-    "The last token was not asked for.",
+    "The last token was not counted.",
     "How many tokens does the text have after its first?",
 )
 def _last(model: Any, ids: Tensor) -> Tensor:

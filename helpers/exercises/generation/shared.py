@@ -24,10 +24,10 @@ ROUNDED = 1e-5  # a tolerance for a number that may have been a tensor of float3
 
 
 def filtered(scores: Any, name: str = "logits") -> dict[str, Any]:
-    """What a filter returned: which tokens it blocks, and what stands in their places.
+    """What a filter returned: which tokens it blocks, and with which score.
 
-    -1e9, finfo.min and their like are one mistake: so they are shown as minus infinity,
-    and a second entry tells.
+    -1e9, finfo.min and the like are one mistake, so all of them are shown as minus
+    infinity, and a second entry says that they are finite.
     """
     if not isinstance(scores, Tensor) or not scores.is_floating_point():
         return {name: scores}
@@ -48,7 +48,7 @@ def look_sorted(call: Callable, logits: Tensor, limit: float) -> Look:
 
 
 class Output:
-    """What a model of `transformers` answers with: `.logits`, also as `[0]`."""
+    """What a model of `transformers` returns: `.logits`, also as `[0]`."""
 
     def __init__(
         self,
@@ -114,12 +114,12 @@ class Toy:
         return scores
 
     def eval(self) -> "Toy":
-        """As modules have it."""
+        """As modules do."""
         return self
 
 
 class Fixed(Toy):
-    """A model that always says the same."""
+    """A model whose scores are always the same."""
 
     def __init__(self, logits: Sequence[float]) -> None:
         self.logits = torch.tensor(logits, dtype=torch.float64)

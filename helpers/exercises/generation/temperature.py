@@ -17,7 +17,7 @@ def reference(logits: Tensor, temperature: float) -> Tensor:
 
 
 def _look(call: Callable, logits: Tensor, temperature: float) -> Look:
-    """A constant on top of all scores changes no probability: it is taken off."""
+    """A constant added to all scores changes no probability, so it is taken off."""
     scores: Any = call(logits, temperature)
     if not isinstance(scores, Tensor) or scores.shape != logits.shape:
         return Look({"logits": scores})
@@ -45,7 +45,8 @@ def _cases(seed: int) -> list[Case]:
 @mistake(
     "multiplied",
     "The scores were multiplied by the temperature: hot became cold.",
-    "A high temperature is to flatten. Does it make the gaps between scores smaller?",
+    "A high temperature should flatten the distribution. Does yours make the gaps "
+    "between scores smaller?",
 )
 def _multiplied(logits: Tensor, temperature: float) -> Tensor:
     return logits * temperature
@@ -53,9 +54,10 @@ def _multiplied(logits: Tensor, temperature: float) -> Tensor:
 
 @mistake(
     "applied to probabilities",
-    "The probabilities were divided, not the scores: normalise them and all is as it "
-    "was before.",
-    "What do two probabilities look like, relative to each other, after dividing both?",
+    "The probabilities were divided, not the scores: once normalised, they are what "
+    "they were before.",
+    "How does the ratio of two probabilities change when both are divided by the same "
+    "number?",
     lambda logits, temperature: (
         torch.softmax(logits / logits.new_ones(()), -1) / temperature
     ),
@@ -66,7 +68,7 @@ def _probabilities(logits: Tensor, temperature: float) -> Tensor:
 
 @mistake(
     "probabilities returned",
-    "The exponential was taken already; the filters after this one expect scores.",
+    "The exponential was already taken, but the filters that come next expect scores.",
     "What does the docstring promise, scores or probabilities?",
     lambda logits, temperature: (logits / temperature).exp(),
 )
@@ -76,8 +78,8 @@ def _softmax(logits: Tensor, temperature: float) -> Tensor:
 
 @mistake(
     "powers of probabilities",
-    "Probabilities were raised to a power. Normalised, that is the right distribution, "
-    "but scores were asked for.",
+    "Probabilities were raised to a power. Normalised, that is the right "
+    "distribution, but the task asks for scores.",
     "What does the docstring promise, scores or probabilities?",
 )
 def _powers(logits: Tensor, temperature: float) -> Tensor:
@@ -94,8 +96,9 @@ def _root(logits: Tensor, temperature: float) -> Tensor:
 
 
 @mistake(
-    "subtracted",
-    "The temperature was subtracted: a constant on all scores changes no probability.",
+    "no effect",
+    "The temperature has no effect: it was not used, or it moved all scores by the "
+    "same amount, which changes no probability.",
     "What does the softmax do with a number that is added to every score?",
     lambda logits, temperature: logits + temperature,
     lambda logits, temperature: logits,
@@ -105,8 +108,9 @@ def _subtracted(logits: Tensor, temperature: float) -> Tensor:
 
 
 @mistake(
-    "normalised by the row",
-    "The scores were also divided by their spread, so every row looks equally sure.",
+    "divided by the standard deviation",
+    "The scores were also divided by their standard deviation, so every row looks "
+    "equally sure.",
     "How many numbers does the formula divide by?",
 )
 def _spread(logits: Tensor, temperature: float) -> Tensor:

@@ -1,7 +1,7 @@
 """11.7: from a prompt to a text, with the usual settings.
 
-What is drawn by lot is judged by what can come and what can't: a set of letters, not a
-sequence of them. One number is a frequency; its odds stand beside it.
+What is sampled is judged by what can come up and what can't: by a set of letters, not a
+sequence of them. One number is a frequency; its odds are given where it is set.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def generate_text(
 
 
 class Story(Toy):
-    """A model that likes some pairs of letters, and ends when it is told."""
+    """A model that likes some pairs of letters, and ends when it is told to."""
 
     def __init__(self, draw: torch.Generator, size: int, due: int) -> None:
         self.table, self.due, self.read = 3 * normal(draw, size, size), due, 0
@@ -88,13 +88,13 @@ def _which(call: Callable, model: Toy, prompt: str, how: dict, seed: int) -> Loo
         return Look({"text": letters[0]})
     kinds = sorted(set(letters))
     counts = ", ".join(f"{letter} {letters.count(letter)} times" for letter in kinds)
-    return Look({"letters that come": " ".join(kinds)}, {"counts": counts})
+    return Look({"letters that come up": " ".join(kinds)}, {"counts": counts})
 
 
 def _how_often(call: Callable, model: Toy, prompt: str, how: dict, seed: int) -> Look:
     letters = _draws(call, model, prompt, how, seed, COINS)
     often = kit.near(letters.count("a"), COINS, 0.97, sigmas=6.5)
-    return Look({"the likeliest letter as often as it should": often})
+    return Look({"the most likely letter as often as it should": often})
 
 
 def _seeds(call: Callable, model: Toy, prompt: str, how: dict, seed: int) -> Look:
@@ -126,11 +126,11 @@ def _cases(seed: int) -> list[Case]:
         story("k = 1, no pair twice", "babcbdbeb", 16, 2),
         story("k = 1, no three twice", "caacabcadca", 20, 3),
         story("k = 1, a text that ends", "bd", 12, 2, due=7),
-        case("which letters come, hot", _which, few, "h",
+        case("which letters come up, hot", _which, few, "h",
              temperature=4.0, top_k=3, top_p=0.77),
-        case("which letters come", _which, many, "h",
+        case("which letters come up", _which, many, "h",
              temperature=1.0, top_k=6, top_p=0.6),
-        case("which letters come, k before p", _which, three, "h",
+        case("which letters come up, k before p", _which, three, "h",
              temperature=1.0, top_k=3, top_p=0.63),
         case("how often", _how_often, _says(0.873, 0.027, *[0.1 / 6] * 6), "h",
              temperature=1.0, top_k=2, top_p=0.999),
@@ -214,29 +214,29 @@ def _prompt_only(logits: Tensor, ids: Tensor, prompt: Tensor, how: dict) -> Tens
 MISTAKES = (
     mistake(
         "argmax called sampling",
-        "The likeliest token was taken each time: nothing is drawn by lot.",
+        "The most likely token was taken each time: nothing is sampled.",
         "Where does chance come in? Look for `argmax` or `topk(1)`.",
         swap(choose=lambda scores, _: scores.argmax(-1, keepdim=True)),
     ),
     mistake(
-        "all that are left alike",
-        "Whatever the filters left had the same chance.",
-        "Which numbers are the chances of the draw?",
+        "all that are left equally likely",
+        "All tokens that the filters left had the same chance.",
+        "Which numbers does the draw take as probabilities?",
         swap(choose=_even),
     ),
     mistake(
         "temperature after the filter",
         "The temperature came after top-p, so top-p chose from another distribution "
         "than the one that is drawn from.",
-        "In which order do your four steps stand?",
+        "In which order are your four steps?",
         _order("n", "k", "p", "t"),
         _order("n", "p", "k", "t"),
     ),
     mistake(
         "top-p before top-k",
         "Top-p came before top-k: it measured its share before the tail was cut off, "
-        "so more was left.",
-        "In which order do your four steps stand?",
+        "so more tokens were left.",
+        "In which order are your four steps?",
         _order("n", "t", "p", "k"),
     ),
     mistake(
@@ -248,25 +248,25 @@ MISTAKES = (
     mistake(
         "temperature multiplied",
         "The scores were multiplied by the temperature.",
-        "A low temperature should make the likely likelier. Does it?",
+        "A low temperature should make likely tokens even more likely. Does yours?",
         _order("n", "T", "k", "p"),
     ),
     mistake(
         "top-k forgotten",
-        "More than top_k tokens could come.",
+        "More than top_k tokens could come up.",
         "Follow `top_k` through your code.",
         _order("n", "t", "p"),
     ),
     mistake(
         "top-p forgotten",
-        "Tokens came that top-p blocks.",
+        "Tokens came up that top-p blocks.",
         "Follow `top_p` through your code.",
         _order("n", "t", "k"),
     ),
     mistake(
         "softmax before the filters",
-        "The filters got probabilities, and what they left went through a softmax once "
-        "more: that makes unlikely tokens nearly as likely as the others.",
+        "The filters got probabilities, and what they left went through another "
+        "softmax, which makes unlikely tokens nearly as likely as the others.",
         "Count the softmaxes between the model's scores and the draw.",
         _order("n", "t", "s", "k", "p"),
         _order("t", "s", "n", "k", "p"),
@@ -274,8 +274,9 @@ MISTAKES = (
     ),
     mistake(
         "the last token only",
-        "The model got only the last token: it forgets what stands before it.",
-        "What does the model have to know to go on with your prompt?",
+        "The model got only the last token, so it knows nothing of what comes before "
+        "it.",
+        "What does the model have to know to continue your prompt?",
         swap(fed=lambda ids: ids[:, -1:]),
     ),
     mistake(
@@ -292,14 +293,14 @@ MISTAKES = (
     ),
     mistake(
         "n-grams forgotten",
-        "Runs of tokens came twice.",
+        "Runs of tokens came up twice.",
         "Follow `no_repeat_ngram_size` through your code.",
         _order("t", "k", "p"),
     ),
     mistake(
         "n-grams last",
         "The n-gram filter came after top-k: with k = 1 it may block the only token "
-        "left, and there is nothing to draw from.",
+        "left, and then there is nothing to draw from.",
         "Which filters should see what the n-gram rule has blocked?",
         _order("t", "k", "p", "n"),
         _order("t", "k", "n", "p"),
@@ -307,19 +308,19 @@ MISTAKES = (
     mistake(
         "prompt cut off",
         "The text is there, but the prompt is missing before it.",
-        "Read the docstring's last line again.",
+        "What does the docstring's last line promise?",
         swap(finish=lambda ids, prompt: ids[:, prompt.shape[1] :]),
     ),
     mistake(
         "special tokens shown",
-        "The end-of-text token stands in the text.",
+        "The end-of-text token is in the text.",
         "`decode` has an argument for special tokens.",
         swap(skip=False),
     ),
     mistake(
         "goes on after the end",
-        "The model ended its text, and yours went on writing.",
-        "Which id tells that a text has ended? Who looks for it?",
+        "The model ended its text, but your loop went on writing.",
+        "Which id marks the end of a text? Does your loop look for it?",
         swap(stop=False),
     ),
     mistake(
@@ -353,8 +354,8 @@ EXERCISES = (
         points=3,
         answers=(Answer("generate_text", generate_text, {"text": ""}),),
         cases=_cases,
-        proves="the order of the filters, what can come and how often, seeds, the end "
-        "of a text",
+        proves="the order of the filters, what can come up and how often, seeds, the "
+        "end of a text",
         misconceptions=MISTAKES,
     ),
 )

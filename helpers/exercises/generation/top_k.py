@@ -1,4 +1,4 @@
-"""11.3: keep the k likeliest tokens."""
+"""11.3: keep the k most likely tokens."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ def _cases(seed: int) -> list[Case]:
     return [
         case("k = 4 of 11", normal(draw, 3, 11), 4),
         case("k = 1", normal(draw, 2, 7), 1),
-        case("as many as the k-th: ties, k = 3", ties, 3, look_sorted),
+        case("ties with the k-th, k = 3", ties, 3, look_sorted),
         case("ties above the k-th, k = 4", tied((5, 5, 4, 3, 2, 1, 0)), 4),
         case("k = 5 of 13, float32", normal(draw, 4, 13, dtype=torch.float32), 5),
         case("k = all 6", normal(draw, 2, 6), 6),
@@ -50,7 +50,7 @@ def _cases(seed: int) -> list[Case]:
 
 
 def _lowest(logits: Tensor, k: int) -> Tensor:
-    """The score of the k-th likeliest token of each row, (B, 1)."""
+    """The score of the k-th most likely token of each row, (B, 1)."""
     return logits.topk(min(k, logits.shape[-1])).values[..., -1:]
 
 
@@ -61,7 +61,7 @@ def _below(logits: Tensor, bound: Any) -> Tensor:
 @mistake(
     "keeps k + 1",
     "One token too many is left.",
-    "Python counts from 0: which place has the k-th of a sorted row?",
+    "Python counts from 0: at which index of a sorted row is the k-th entry?",
     lambda logits, k: _below(
         logits, logits.sort(descending=True).values[:, : k + 1][:, -1:]
     ),
@@ -75,7 +75,7 @@ def _one_more(logits: Tensor, k: int) -> Tensor:
 @mistake(
     "the k-th dropped",
     "The k-th token itself was blocked; with k = 1 nothing is left at all.",
-    "Is the bound that you compare with still allowed?",
+    "Should a token whose score equals your bound be kept?",
     lambda logits, k: logits.masked_fill(
         logits <= logits.topk(k).values[..., -1:], NEVER
     ),
@@ -86,9 +86,10 @@ def _one_less(logits: Tensor, k: int) -> Tensor:
 
 @mistake(
     "drops ties",
-    "Of several tokens that are as likely as the k-th, only some were kept: which ones "
-    "is chance.",
-    "Do you keep places or scores? Read again what is to happen to equal scores.",
+    "Of several tokens that are as likely as the k-th, only some were kept, and which "
+    "ones is a matter of chance.",
+    "Do you choose by index or by score? Read again what should happen to equal "
+    "scores.",
     lambda logits, k: torch.full_like(logits, NEVER).scatter(-1, *logits.topk(k)[::-1]),
 )
 def _exact(logits: Tensor, k: int) -> Tensor:
@@ -97,7 +98,7 @@ def _exact(logits: Tensor, k: int) -> Tensor:
 
 
 @mistake(
-    "keeps the unlikeliest",
+    "keeps the least likely",
     "The k lowest scores were kept.",
     "Which end of the sorted row has the likely tokens?",
 )
@@ -108,7 +109,7 @@ def _low(logits: Tensor, k: int) -> Tensor:
 
 @mistake(
     "blocks the likely ones",
-    "The k likeliest tokens were blocked, all others kept.",
+    "The k most likely tokens were blocked, and all others kept.",
     "Read your condition aloud: which tokens get minus infinity?",
 )
 def _inverted(logits: Tensor, k: int) -> Tensor:
@@ -117,7 +118,7 @@ def _inverted(logits: Tensor, k: int) -> Tensor:
 
 @mistake(
     "zero for blocked",
-    "Blocked tokens got the score 0; after a softmax that is a large probability.",
+    "Blocked tokens got the score 0; after a softmax that is a probability above 0.",
     "Which score has the exponential 0?",
     lambda logits, k: logits * (logits >= _lowest(logits, k)),
     lambda logits, k: torch.zeros_like(logits).scatter(
@@ -131,7 +132,7 @@ def _zero(logits: Tensor, k: int) -> Tensor:
 @mistake(
     "a low number for blocked",
     "Blocked tokens got a very low score, but not minus infinity.",
-    "What does the docstring promise for the blocked places?",
+    "What does the docstring promise for blocked tokens?",
 )
 def _finite(logits: Tensor, k: int) -> Tensor:
     return logits.masked_fill(logits < _lowest(logits, k), -1e9)
@@ -164,8 +165,8 @@ def _squeezed(logits: Tensor, k: int) -> Tensor:
 
 @mistake(
     "only the kept ones returned",
-    "Only k scores came back, without the places they belong to.",
-    "The filtered scores have the same shape as the ones you got. Why must they?",
+    "Only k scores came back, without the tokens that they belong to.",
+    "The filtered scores must have the shape of the ones you got. Why?",
 )
 def _short(logits: Tensor, k: int) -> Tensor:
     return logits.topk(min(k, logits.shape[-1])).values
@@ -183,8 +184,8 @@ def _softmax(logits: Tensor, k: int) -> Tensor:
 
 @mistake(
     "k beyond the vocabulary",
-    "With more tokens asked for than there are, `topk` complains; then all should be "
-    "kept.",
+    "If k is larger than the vocabulary, `topk` complains; all tokens should be kept "
+    "then.",
     "How many tokens can be kept at most?",
 )
 def _beyond(logits: Tensor, k: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""11.4: keep the likeliest tokens that together have the probability p."""
+"""11.4: keep the most likely tokens that together have the probability p."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,11 +27,11 @@ def _look(call: Callable, logits: Tensor, p: float) -> Look:
 
 
 def _look_but_last(call: Callable, logits: Tensor, p: float) -> Look:
-    """With p = 1 rounding decides over the unlikeliest token: it is not looked at."""
+    """With p = 1, rounding decides about the least likely token: it is left out."""
     scores = call(logits, p)
     if isinstance(scores, Tensor) and scores.shape == logits.shape:
         scores = scores.scatter(-1, logits.argmin(-1, keepdim=True), 0.0)
-    return Look(filtered(scores, "logits, but for the unlikeliest"))
+    return Look(filtered(scores, "logits, except the lowest"))
 
 
 def _cases(seed: int) -> list[Case]:
@@ -47,7 +47,7 @@ def _cases(seed: int) -> list[Case]:
         case("p = 0.95, sharper", 2 * normal(draw, 2, 13), 0.95),
         case("p = 0.4, float32", normal(draw, 4, 7, dtype=torch.float32), 0.4),
         case("one token has more than p", sure, 0.5),
-        case("p = 0: the likeliest is left", normal(draw, 3, 5), 0.0),
+        case("p = 0: the most likely is left", normal(draw, 3, 5), 0.0),
         case("p = 1: all are left", normal(draw, 2, 9), 1.0, _look_but_last),
         case("p = 0.6 of seven equals", torch.zeros(2, 7), 0.6, look_sorted),
         case("p = 0.5 of four equals", torch.zeros(3, 4), 0.5, look_sorted),
@@ -77,8 +77,8 @@ def _keep(
 
 @mistake(
     "drops the token that crosses",
-    "The token that carries the sum over p was dropped, so less than p is left.",
-    "Sum up what you kept: does it reach p?",
+    "The token with which the sum reaches p was dropped, so less than p is left.",
+    "Add up what you kept: does it reach p?",
     lambda logits, p: _keep(logits, p, rule=lambda upto, each, p: upto < p),
 )
 def _crossing(logits: Tensor, p: float) -> Tensor:
@@ -87,8 +87,8 @@ def _crossing(logits: Tensor, p: float) -> Tensor:
 
 @mistake(
     "drops the token that crosses, even the first",
-    "The token that carries the sum over p was dropped; where the likeliest one does "
-    "that alone, nothing is left.",
+    "The token with which the sum reaches p was dropped; where the most likely token "
+    "reaches it alone, nothing is left.",
     "Try a token with probability 0.9 and p = 0.5: what is left?",
     lambda logits, p: _keep(logits, p, rule=lambda upto, each, p: upto < p, least=0),
 )
@@ -99,7 +99,7 @@ def _nothing(logits: Tensor, p: float) -> Tensor:
 @mistake(
     "keeps one too many",
     "One token more than needed was kept in each row.",
-    "Sum up what you kept without the last one: does it reach p already?",
+    "Add up what you kept, without the last one: does it reach p already?",
     lambda logits, p: _keep(logits, p, rule=_looked_at_late),
 )
 def _one_more(logits: Tensor, p: float) -> Tensor:
@@ -120,7 +120,8 @@ def _looked_at_late(upto: Tensor, each: Tensor, p: float) -> Tensor:
 
 @mistake(
     "goes on at exactly p",
-    "Where the sum was exactly p, one token more was kept; the set had p already.",
+    "Where the sum was exactly p, one more token was kept, though the set had already "
+    "reached p.",
     "Four equal tokens and p = 0.5: how many are needed?",
     lambda logits, p: _keep(logits, p, rule=_beyond),
 )
@@ -134,8 +135,8 @@ def _beyond(upto: Tensor, each: Tensor, p: float) -> Tensor:
 
 @mistake(
     "keeps all ties",
-    "All tokens as likely as the last one needed were kept; the set is larger than it "
-    "has to be.",
+    "All tokens as likely as the last one needed were kept, so the set is larger than "
+    "it has to be.",
     "Seven equal tokens and p = 0.6: how many does the smallest set have?",
     lambda logits, p: logits.masked_fill(
         logits.softmax(-1) < _last_kept(logits.softmax(-1), logits, p), NEVER
@@ -146,14 +147,14 @@ def _ties(logits: Tensor, p: float) -> Tensor:
 
 
 def _last_kept(values: Tensor, logits: Tensor, p: float) -> Tensor:
-    """The value of the unlikeliest token that is needed, (B, 1)."""
+    """The value of the least likely token that is needed, (B, 1)."""
     blocked = _keep(logits, p) == NEVER
     return values.masked_fill(blocked, torch.inf).amin(-1, keepdim=True)
 
 
 @mistake(
     "sorts ascending",
-    "The sum began with the unlikeliest tokens, and those were kept.",
+    "The sum began with the least likely tokens, and those were kept.",
     "Which token has to be counted first?",
 )
 def _ascending(logits: Tensor, p: float) -> Tensor:
@@ -163,7 +164,7 @@ def _ascending(logits: Tensor, p: float) -> Tensor:
 @mistake(
     "never unsorted",
     "The decision was made for the sorted row but applied to the unsorted one.",
-    "Place 0 of your mask: which token does it speak about?",
+    "Which token does entry 0 of your mask belong to?",
 )
 def _unsorted(logits: Tensor, p: float) -> Tensor:
     return _keep(logits, p, back=False)
@@ -171,9 +172,9 @@ def _unsorted(logits: Tensor, p: float) -> Tensor:
 
 @mistake(
     "put back the wrong way",
-    "What was decided in sorted order was put back by the wrong rule: the places say "
-    "where an entry came from, and were read as where to fetch it.",
-    "Follow one row by hand: at which place does the mark of its likeliest token end?",
+    "What was decided in sorted order was put back the wrong way: the indices say "
+    "where an entry came from, but were used as where to fetch it.",
+    "Follow one row by hand: where does the mark of its most likely token end up?",
     lambda logits, p: _kept_in_order(logits, p).gather(-1, _order(logits)),
 )
 def _fetched(logits: Tensor, p: float) -> Tensor:
@@ -186,14 +187,14 @@ def _order(logits: Tensor) -> Tensor:
 
 
 def _kept_in_order(logits: Tensor, p: float) -> Tensor:
-    """The filtered scores, the likeliest first."""
+    """The filtered scores, the most likely first."""
     return _keep(logits, p).gather(-1, _order(logits))
 
 
 @mistake(
     "returned in sorted order",
-    "The scores came back sorted: no one knows any more whose they are.",
-    "Which token stands at place 0 of what you return?",
+    "The scores came back sorted: nobody can tell which token each of them belongs to.",
+    "Which token does entry 0 of your result belong to?",
 )
 def _sorted(logits: Tensor, p: float) -> Tensor:
     return _keep(logits.sort(dim=-1, descending=True).values, p)
@@ -201,7 +202,7 @@ def _sorted(logits: Tensor, p: float) -> Tensor:
 
 @mistake(
     "each token against p",
-    "Each probability was compared with a bound by itself; nothing was summed up.",
+    "Each probability was compared with a bound on its own; nothing was added up.",
     "p is the probability of a whole set. Where is the sum?",
     lambda logits, p: logits.masked_fill(logits.softmax(-1) < 1 - p, NEVER),
 )
@@ -210,8 +211,8 @@ def _single(logits: Tensor, p: float) -> Tensor:
 
 
 @mistake(
-    "scores summed up",
-    "The raw scores were summed up, not probabilities.",
+    "scores added up",
+    "The raw scores were added up, not probabilities.",
     "What has to happen to scores before they can add up to 1?",
 )
 def _raw(logits: Tensor, p: float) -> Tensor:
@@ -229,7 +230,7 @@ def _zero(logits: Tensor, p: float) -> Tensor:
 
 @mistake(
     "zero for blocked",
-    "Blocked tokens got the score 0; after a softmax that is a large probability.",
+    "Blocked tokens got the score 0; after a softmax that is a probability above 0.",
     "Which score has the exponential 0?",
 )
 def _filled(logits: Tensor, p: float) -> Tensor:
@@ -239,7 +240,7 @@ def _filled(logits: Tensor, p: float) -> Tensor:
 @mistake(
     "a low number for blocked",
     "Blocked tokens got a very low score, but not minus infinity.",
-    "What does the docstring promise for the blocked places?",
+    "What does the docstring promise for blocked tokens?",
 )
 def _finite(logits: Tensor, p: float) -> Tensor:
     return _keep(logits, p, filler=-1e9)
@@ -247,7 +248,7 @@ def _finite(logits: Tensor, p: float) -> Tensor:
 
 @mistake(
     "the first row's choice for all",
-    "The places that the first row keeps were kept in every row.",
+    "The tokens that the first row keeps were kept in every row.",
     "Does each row have its own order and its own mask?",
 )
 def _first(logits: Tensor, p: float) -> Tensor:
@@ -257,7 +258,7 @@ def _first(logits: Tensor, p: float) -> Tensor:
 
 @mistake(
     "probabilities returned",
-    "Probabilities came back; scores were asked for.",
+    "Probabilities came back; the task asks for scores.",
     "What does the docstring promise?",
     lambda logits, p: logits.softmax(-1) * (_keep(logits, p) > NEVER),
 )

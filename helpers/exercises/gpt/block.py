@@ -133,7 +133,7 @@ def _post_norm(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
 
 
 def _steps(*steps: tuple[str, str]) -> type:
-    """Other sublayers or norms, in another order."""
+    """Other sublayers or norms, or in another order."""
 
     def forward(self: Any, x: Tensor) -> Tensor:
         for sublayer, norm in steps:
@@ -149,7 +149,7 @@ def _side_by_side(self: Any, x: Tensor) -> Tensor:
 
 
 def _back_to_the_start(self: Any, x: Tensor) -> Tensor:
-    """The second sublayer adds to what came into the block."""
+    """The second sublayer's output is added to what came into the block."""
     first = self.add(x, self.recall, self.norm1)
     return x + self.drop(self.think(self.normalise(self.norm2, first)))
 
@@ -161,7 +161,7 @@ def _asks_alone(self: Any, x: Tensor) -> Tensor:
 
 
 def _drops_one(kept: str) -> type:
-    """Dropout behind one of the two sublayers only."""
+    """Dropout after one of the two sublayers only."""
 
     def add(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
         found = sublayer(self.normalise(norm, x))
@@ -196,20 +196,20 @@ MISTAKES = (
     mistake(
         "no mask",
         "Every token sees the tokens after it: there is no mask.",
-        "What will the model copy when it is trained to say the next token?",
+        "What will the model copy when it is trained to predict the next token?",
         swap(mask=staticmethod(lambda length: None)),
         swap(mask=staticmethod(_ones)),
     ),
     mistake(
         "mask off by one: itself hidden",
         "No token sees itself: the mask begins one place too early.",
-        "Print your mask for three tokens. What stands on its diagonal?",
+        "Print your mask for three tokens. What is on its diagonal?",
         swap(mask=staticmethod(lambda length: _ones(length).tril(-1))),
     ),
     mistake(
         "mask off by one: one token ahead",
         "Every token sees the very next one: the mask ends one place too late.",
-        "Print your mask for three tokens. What stands just above its diagonal?",
+        "Print your mask for three tokens. What is just above its diagonal?",
         swap(mask=staticmethod(lambda length: _ones(length).tril(1))),
     ),
     mistake(
@@ -235,12 +235,12 @@ MISTAKES = (
     mistake(
         "post-norm",
         "The norms come after the sum, as in the Transformer of 2017.",
-        "Pre-norm: what goes into a sublayer, and what is added to?",
+        "Pre-norm: what goes into a sublayer, and what is its output added to?",
         swap(add=_post_norm),
     ),
     mistake(
         "norms not used",
-        "The vectors go into the sublayers as they are.",
+        "The vectors go into the sublayers as they are, without the norms.",
         "Which parts of `__init__` does `forward` never use?",
         swap(normalise=lambda self, norm, y: y),
     ),
@@ -253,46 +253,49 @@ MISTAKES = (
     ),
     mistake(
         "the first text for all",
-        "What the attention returned was taken apart: the first text's part was added "
-        "to every text.",
+        "The attention's output was unpacked as if it were a pair: the result for the "
+        "first text was added to every text.",
         "Does this attention return a pair, as yours in lesson 03 did, or one tensor?",
         swap(recall=_first_text),
         swap(recall=_unpacked),
     ),
     mistake(
         "only the query normalised",
-        "Queries come from the normalised vectors, keys and values do not.",
+        "Queries come from the normalised vectors, but keys and values do not.",
         "A block attends to itself: how many different inputs does its attention have?",
         swap(forward=_asks_alone),
     ),
     mistake(
         "no residual",
-        "What a sublayer found replaces the vectors.",
-        "Where do the vectors that came in go on?",
+        "A sublayer's output replaces the vectors, instead of being added to them.",
+        "How do the vectors that came in get past a sublayer?",
         _without("norm1", "norm2"),
     ),
     mistake(
         "no residual around the attention",
-        "What the attention found replaces the vectors.",
+        "The attention's output replaces the vectors, instead of being added to them.",
         "Compare your two sublayers, line by line.",
         _without("norm1"),
     ),
     mistake(
         "no residual around the feed-forward",
-        "What the feed-forward found replaces the vectors.",
+        "The feed-forward's output replaces the vectors, instead of being added to "
+        "them.",
         "Compare your two sublayers, line by line.",
         _without("norm2"),
     ),
     mistake(
-        "residual from behind the norm",
-        "The normalised vectors were added to, not the vectors that came in.",
-        "Is a name used for two things? The way past a sublayer is without a norm.",
+        "residual taken after the norm",
+        "A sublayer's output was added to the normalised vectors, not to those that "
+        "came in.",
+        "Does one name stand for two things? There is no norm on the way past a "
+        "sublayer.",
         swap(add=_normed_residual),
     ),
     mistake(
         "second residual from the start",
-        "The second sublayer's work was added to what came into the block: what the "
-        "attention found is lost on the way past.",
+        "The second sublayer's output was added to what came into the block, so the "
+        "attention's output is lost on the way past.",
         "Which vectors are there when the second sublayer begins?",
         swap(forward=_back_to_the_start),
     ),
@@ -310,15 +313,16 @@ MISTAKES = (
     ),
     mistake(
         "one norm used twice",
-        "Both sublayers use the same norm; each has its own.",
+        "Both sublayers use the same norm; each should use its own.",
         "Which parts of `__init__` does `forward` never use?",
         _steps(("recall", "norm1"), ("think", "norm1")),
         _steps(("recall", "norm2"), ("think", "norm2")),
     ),
     mistake(
-        "norms exchanged",
+        "norms swapped",
         "The attention uses norm2 and the feed-forward norm1.",
-        "Weights of GPT-2 will go into these names: their order matters.",
+        "GPT-2's weights will be loaded under these names, so it matters which is "
+        "which.",
         _steps(("recall", "norm2"), ("think", "norm1")),
     ),
     mistake(
@@ -372,18 +376,19 @@ EXERCISES = (
         points=1,
         answers=(Answer("must_go", ("cross_attention", "norm2")),),
         cases=lambda seed: value_cases(),
-        proves="without a source there is no look at it, and no norm for that look",
+        proves="without a source there is no cross-attention, and no norm that goes "
+        "with it",
         misconceptions=(
             mistake(
                 "its norm stays",
-                "The look at the source is gone, but the norm that belongs to it is "
+                "The cross-attention is gone, but the norm that belongs to it is "
                 "still there.",
                 "How many sublayers are left, and how many norms?",
                 ("cross_attention",),
             ),
             mistake(
-                "the other order",
-                "Both names are right, and in the wrong order.",
+                "the wrong order",
+                "Both names are right, but in the wrong order.",
                 "In which order does the cell above print them?",
                 ("norm2", "cross_attention"),
             ),
@@ -397,7 +402,7 @@ EXERCISES = (
             mistake(
                 "the last norm",
                 "The norm norm3 belongs to the feed-forward, which stays.",
-                "Which norm stands beside the look at the source in that layer?",
+                "Which norm belongs to the cross-attention in that layer?",
                 ("cross_attention", "norm3"),
             ),
         ),

@@ -17,14 +17,14 @@ Pair = tuple[Tensor, Tensor]  # keys and values, (B, H, S, K) each
 
 
 class _Pair(tuple):
-    """A pair that is short in messages."""
+    """A pair that looks short in messages."""
 
     def __repr__(self) -> str:
         return f"keys and values, {tuple(self[0].shape)} each"
 
 
 class _Pairs(list):
-    """A pair for each layer, short in messages."""
+    """A pair for each layer that looks short in messages."""
 
     def __repr__(self) -> str:
         return f"{len(self)} layers, {self[0]!r}"
@@ -232,8 +232,9 @@ def _past_alone(past: Any, key: Tensor, value: Tensor, everything: Pair) -> Pair
 ATTENDING = (
     mistake(
         "appended twice",
-        "The new keys and values stand in the cache twice.",
-        "Count the places after one step: how many tokens have been read?",
+        "The new keys and values are in the cache twice.",
+        "Count the entries of the cache after one step: how many tokens have been "
+        "read?",
         attending(append=_twice),
         attending(append=_twice_with_a_past),
         attending(
@@ -241,20 +242,21 @@ ATTENDING = (
         ),
     ),
     mistake(
-        "the past not looked at",
-        "The new tokens attend to each other only; the past is kept, but not used.",
+        "the past not attended to",
+        "The new tokens attend only to each other; the past is kept, but not used.",
         "Which keys does the attention get?",
         attending(seen=lambda past, key, value, everything: (key, value)),
     ),
     mistake(
-        "the new ones not looked at",
-        "The new tokens attend to the past only, not to themselves.",
+        "the new tokens not attended to",
+        "The new tokens attend only to the past, not to themselves.",
         "Which keys does the attention get?",
         attending(seen=_past_alone, mask=lambda queries, keys: _open(queries, keys)),
     ),
     mistake(
         "the past lost",
-        "Only the new keys and values came back: the next step would know no others.",
+        "Only the new keys and values came back, so the next step would know no "
+        "others.",
         "What does the next call need?",
         attending(kept=lambda everything, key, value: (key, value)),
         attending(append=lambda past, key, value: (key, value)),
@@ -275,8 +277,8 @@ ATTENDING = (
         attending(append=_before),
     ),
     mistake(
-        "no mask among the new ones",
-        "Several new tokens see each other, later ones included.",
+        "no mask among the new tokens",
+        "When several tokens are new, each of them sees the later ones as well.",
         "A prompt is read in one call. May its first token see its last one?",
         attending(mask=lambda queries, keys: None),
         attending(
@@ -285,13 +287,14 @@ ATTENDING = (
     ),
     mistake(
         "mask in the wrong corner",
-        "The first new token sees the first key only: the mask forgot the past.",
+        "The first new token sees only the first key: the mask ignores the past.",
         "Draw the mask for two new tokens after three: two rows, five columns.",
         attending(mask=_corner),
     ),
     mistake(
         "mask without the past",
-        "The mask is as wide as the new tokens; there are more keys than that.",
+        "The mask has one column for each new token, but there are more keys than "
+        "that.",
         "Draw the mask for two new tokens after three: two rows, five columns.",
         attending(mask=lambda queries, keys: _lower(queries, queries)),
     ),
@@ -303,7 +306,7 @@ ATTENDING = (
     ),
     mistake(
         "appended along another axis",
-        "The new keys were put beside the old ones along the axis of the heads, the "
+        "The new keys were joined to the old ones along the axis of the heads, the "
         "batch or the width.",
         "Which of the four axes (batch, heads, length, width) grows with the text?",
         attending(append=_along(1)),
@@ -312,12 +315,12 @@ ATTENDING = (
     ),
     mistake(
         "values forgotten",
-        "Only the keys were appended: the values are those of the new tokens.",
+        "Only the keys were appended: the values are only those of the new tokens.",
         "How many values does a row of weights need?",
         attending(append=_keys_alone),
     ),
     mistake(
-        "keys and values exchanged",
+        "keys and values swapped",
         "The pair came back as (values, keys).",
         "In which order does the docstring name them?",
         attending(kept=lambda everything, key, value: everything[::-1]),
@@ -371,7 +374,7 @@ def _in_place(past: list | None, new: list) -> list:
 READING = (
     mistake(
         "positions restarted",
-        "The new tokens got the positions of the beginning again.",
+        "The positions of the new tokens start from 0 again.",
         "How many tokens have been read before? The past knows.",
         reading(start=lambda past: 0),
         of=1,
@@ -410,7 +413,8 @@ READING = (
     mistake(
         "one past for all layers",
         "Every layer got the keys and values of the same layer.",
-        "Each layer has keys of its own. Which one belongs to which?",
+        "Each layer has keys of its own. Which pair of the past belongs to which "
+        "layer?",
         reading(one=lambda past, number: past[0]),
         reading(one=lambda past, number: past[-1]),
         of=1,
@@ -418,14 +422,14 @@ READING = (
     mistake(
         "past not passed on",
         "The layers never got their past.",
-        "Follow `past` to the call of the attention.",
+        "Follow `past` to the call of the attention layer.",
         reading(one=lambda past, number: None),
         of=1,
     ),
     mistake(
         "blocks called as they are",
-        "The blocks, or the model, were called as they are: they know of no past, so "
-        "the new tokens see each other alone.",
+        "The blocks, or the model, were called as they are: they know nothing of a "
+        "past, so the new tokens see only each other.",
         "Which call gets the past, and does what it returns reach the logits?",
         _whole_blocks,
         lambda model, ids, past: (model(ids), _read(model, ids, past)[1]),
@@ -442,7 +446,8 @@ READING = (
     ),
     mistake(
         "a residual left out",
-        "In a block, what a sublayer found replaces the vectors.",
+        "In a block, a sublayer's output replaces the vectors, instead of being added "
+        "to them.",
         "Compare your loop with the block of 10.1, line by line.",
         reading(join=lambda x, found: found),
         reading(think=_replaced),
@@ -458,8 +463,8 @@ READING = (
     ),
     mistake(
         "past changed in place",
-        "The list that came in was changed: who wants to try two ways to go on from "
-        "here can't.",
+        "The list that came in was changed, so nobody can try two continuations of "
+        "the same text.",
         "Collect the new pairs in a list of their own.",
         reading(kept=_in_place),
         of=1,
@@ -467,7 +472,7 @@ READING = (
     mistake(
         "last norm missing",
         "The vectors were scored without the model's last norm.",
-        "Compare with `forward`: what comes behind the blocks?",
+        "Compare with `forward`: what comes after the blocks?",
         reading(finish=lambda model, x: x),
         of=1,
     ),
@@ -488,7 +493,7 @@ EXERCISES = (
         ),
         cases=_cases,
         proves="one and several new tokens, with and without a past, each layer's own "
-        "pair, positions that go on",
+        "pair, positions that continue",
         misconceptions=(*ATTENDING, *READING),
     ),
 )

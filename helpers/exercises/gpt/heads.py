@@ -60,7 +60,7 @@ def _beside(
 
 
 def _after(weights: Tensor) -> Tensor:
-    """Columns for rows: what the previous token gives to the next one."""
+    """Rows and columns swapped: the weight of a token on the next one."""
     return _beside(weights, offset=1)
 
 
@@ -83,7 +83,7 @@ def _summed(weights: Tensor) -> Tensor:
 
 
 def _earlier(weights: Tensor) -> Tensor:
-    """All that falls on the past, not on the previous token alone."""
+    """All the weight on the past, not only on the previous token."""
     return weights.tril(-1).sum(-1)[..., 1:].mean((0, -1))
 
 
@@ -102,7 +102,7 @@ PREVIOUS = (
     ),
     mistake(
         "first token counted",
-        "The first token has no previous one, and the mean counts it nevertheless.",
+        "The first token has no previous one, but the mean counts it all the same.",
         "How many rows can have a previous token?",
         _first_row_too,
     ),
@@ -116,32 +116,32 @@ PREVIOUS = (
         "mean over the heads",
         "The heads were averaged as well: there is one score for each text, or one "
         "for all.",
-        "Which of the four axes must be left?",
+        "Which of the four axes must remain?",
         lambda weights: _beside(weights, over=(1, -1)),
         lambda weights: _beside(weights, over=(0, 1, -1)),
     ),
     mistake(
         "texts not averaged",
         "There is one score for each text and head.",
-        "Which of the four axes must be left?",
+        "Which of the four axes must remain?",
         lambda weights: _beside(weights, over=(-1,)),
     ),
     mistake(
         "sum instead of mean",
         "The weights were added up: a longer text gets a higher score.",
-        "A head that looks there always: which score should it get?",
+        "Take a head that always looks there: what score should it get?",
         _summed,
     ),
     mistake(
-        "the strongest place",
+        "the largest weight",
         "The score is the largest weight, not the mean.",
-        "A head that looks there once: which score should it get?",
+        "Take a head that looks there only once: what score should it get?",
         _strongest,
     ),
     mistake(
         "counted, not weighed",
         "The score counts the rows whose largest weight lies there.",
-        "A mean of weights is asked for.",
+        "The task asks for a mean of weights.",
         _share,
     ),
 )
@@ -200,14 +200,15 @@ def _summed_up(weights: Tensor, ids: Tensor, pairs: int) -> Tensor:
 LOOKUP = (
     mistake(
         "on the key",
-        "The score reads the weight on the key itself, where it was told.",
+        "The score reads the weight on the key itself, not on the value after it.",
         "Which of the two tokens of a pair is the answer?",
         looking(step=0),
         of=1,
     ),
     mistake(
         "queries taken in order",
-        "The first query was taken to ask for the first pair; they are shuffled.",
+        "The first query was assumed to ask for the first pair, but the queries are "
+        "shuffled.",
         "How do you find the place where this key was told?",
         looking(where=_in_order),
         of=1,
@@ -215,14 +216,14 @@ LOOKUP = (
     mistake(
         "any value",
         "Weights on all values were added up, whichever was asked for.",
-        "A head that looks at every value alike: which score should it get?",
+        "Take a head that looks at every value alike: what score should it get?",
         _rows_of_pairs,
         of=1,
     ),
     mistake(
         "on the query itself",
-        "The key was found where it is asked, not where it was told.",
-        "Where in the text does the same id stand for the first time?",
+        "The key was found where it is asked for, not where it was told.",
+        "Where in the text does the same id appear for the first time?",
         _itself,
         of=1,
     ),
@@ -235,7 +236,7 @@ LOOKUP = (
     ),
     mistake(
         "first text's places for all",
-        "The keys were found in the first text only.",
+        "The keys were looked up in the first text only.",
         "Each text has its own pairs.",
         _first_text,
         of=1,
@@ -243,7 +244,7 @@ LOOKUP = (
     mistake(
         "rows of the pairs",
         "The rows of the first pairs were read, not those of the queries.",
-        "At which place does the first query stand?",
+        "At which position is the first query?",
         lambda weights, ids, pairs: _looked_up(
             weights[:, :, :pairs], ids, pairs, first=lambda pairs: 0
         ),
@@ -252,7 +253,7 @@ LOOKUP = (
     mistake(
         "heads not kept apart",
         "The heads were averaged as well.",
-        "Which of the four axes must be left?",
+        "Which of the four axes must remain?",
         looking(over=(1, -1)),
         looking(over=(0, 1, -1)),
         of=1,
@@ -260,7 +261,7 @@ LOOKUP = (
     mistake(
         "added up",
         "The weights were added up over queries and texts, not averaged.",
-        "A head that looks there always: which score should it get?",
+        "Take a head that always looks there: what score should it get?",
         _summed_up,
         of=1,
     ),
@@ -279,8 +280,8 @@ EXERCISES = (
             Answer("lookup_score", lookup_score, {"score": "heads"}),
         ),
         cases=_cases,
-        proves="the previous token, and the value behind the key that is asked for, "
-        "averaged over places and texts, head by head",
+        proves="the previous token, and the value after the key that is asked for, "
+        "averaged over positions and texts, head by head",
         misconceptions=(*PREVIOUS, *LOOKUP),
     ),
 )

@@ -1,4 +1,4 @@
-"""10.6: GPT-2's weights in the student's own model."""
+"""10.6: GPT-2's weights, loaded into the student's own model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -191,16 +191,17 @@ def _nothing(mine: Any, theirs: Any) -> None:
 
 MISTAKES = (
     mistake(
-        "no matrix turned",
-        "GPT-2 keeps its matrices as (in, out), nn.Linear as (out, in): they were "
+        "no matrix transposed",
+        "GPT-2 keeps its matrices as (in, out), nn.Linear as (out, in), but they were "
         "copied as they are.",
         "Print the shapes of to_qkv.weight and c_attn.weight.",
         swap(turned=()),
         swap(turned=(), kinds=("weight",)),
     ),
     mistake(
-        "turned where the shapes demand it",
-        "The square matrix W_o was not turned: nothing complains, all is wrong.",
+        "transposed only where the shapes demand it",
+        "The square matrix W_o was not transposed: nothing complains, and everything "
+        "is wrong.",
         "A square matrix fits both ways. Is it stored the same way as the others?",
         swap(turned=("to_qkv", "W_1", "W_2")),
         swap(turned=(), copy=_only_where_it_must),
@@ -212,14 +213,14 @@ MISTAKES = (
         swap(kinds=("weight",)),
     ),
     mistake(
-        "norms exchanged",
-        "Your norm1 has the numbers of their ln_2, and the other way round.",
+        "norms swapped",
+        "Your norm1 has the numbers of their ln_2, and your norm2 those of their ln_1.",
         "Match the names on both sides.",
         swap(renamed=_exchanged("norm1", "norm2")),
     ),
     mistake(
         "norms left out",
-        "In the blocks, norms still have their fresh numbers.",
+        "In the blocks, norms still have their initial numbers.",
         "How many layers of a block hold numbers?",
         swap(without=("norm1", "norm2")),
         swap(without=("norm2",)),
@@ -227,19 +228,19 @@ MISTAKES = (
     ),
     mistake(
         "last norm left out",
-        "The norm behind the blocks still has its fresh numbers.",
-        "Print `theirs.transformer`: what stands behind the list h?",
+        "The norm after the blocks still has its initial numbers.",
+        "Print `theirs.transformer`: what comes after the list h?",
         swap(without=("norm",)),
     ),
     mistake(
         "positions left out",
-        "The table of positions still has its fresh numbers.",
+        "The table of positions still has its initial numbers.",
         "Print `theirs.transformer`: how many tables are there?",
         swap(without=("positions",)),
     ),
     mistake(
         "first block everywhere",
-        "All of your blocks have the numbers of their first one.",
+        "All of your blocks have the weights of their first one.",
         "Which of their blocks belongs to your second?",
         swap(blocks=_first_for_all),
     ),
@@ -251,13 +252,13 @@ MISTAKES = (
     ),
     mistake(
         "blocks in reverse",
-        "Your first block has the numbers of their last one.",
+        "Your first block has the weights of their last one.",
         "In which order does a text go through the blocks?",
         swap(blocks=_reversed),
     ),
     mistake(
         "copied the wrong way round",
-        "Their model was overwritten with your random numbers.",
+        "Their model was overwritten with your random weights.",
         "In `a.copy_(b)`, which one changes?",
         swap(copy=_back),
     ),
@@ -269,14 +270,14 @@ MISTAKES = (
     ),
     mistake(
         "nothing returned",
-        "Your model has their numbers, but the function does not return it.",
+        "Your model has their weights, but the function does not return it.",
         "Read the docstring's last line again.",
         _nothing,
     ),
     mistake(
-        "copied under the eyes of autograd",
+        "copied while autograd records",
         "A parameter can't be changed in place while torch records gradients.",
-        "Which context switches recording off?",
+        "Which context manager switches the recording off?",
         swap(copy=_under_autograd),
     ),
 )

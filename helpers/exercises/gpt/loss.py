@@ -76,37 +76,37 @@ def _probability(logits: Tensor, ids: Tensor) -> Tensor:
 MISTAKES = (
     mistake(
         "a bare number",
-        "The loss came back as a Python number: no gradient leads back from it.",
-        "What gets lost with `.item()`, and who calls `.backward()`?",
+        "The loss came back as a Python number, so no gradient can flow back from it.",
+        "What does `.item()` lose, and who calls `.backward()`?",
         lambda logits, ids: _loss(logits, ids).item(),
     ),
     mistake(
         "not shifted",
-        "Each place was asked for the token it has just read.",
-        "Row t of the logits comes after token t. Which token should it foresee?",
+        "Each position was asked for the token it has just read.",
+        "Row t of the logits comes after token t. Which token should it predict?",
         swap(rows=_all, labels=_all),
         swap(labels=lambda ids: ids[:, :-1]),
         swap(rows=lambda logits: logits[:, 1:]),
     ),
     mistake(
         "shifted the wrong way",
-        "Each place was asked for the token before it.",
-        "Write two rows on paper, what is read and what should be said. Which of the "
-        "two begins earlier in the text?",
+        "Each position was asked for the token before it.",
+        "Write two rows on paper: what is read, and what should be predicted. Which "
+        "of the two begins earlier in the text?",
         swap(rows=lambda logits: logits[:, 1:], labels=lambda ids: ids[:, :-1]),
         swap(rows=_all, labels=lambda ids: ids.roll(1, 1)),
     ),
     mistake(
         "last position kept",
-        "The last place was asked as well, for the first token or for id 0: nothing "
-        "is known there.",
+        "The last position was asked as well, for the first token or for id 0, though "
+        "its next token is not known.",
         "How many tokens of a text of five have a next one?",
         swap(rows=_all, labels=_wrapped),
         swap(rows=_all, labels=_padded),
     ),
     mistake(
         "shifted twice",
-        "Each place was asked for the token after the next.",
+        "Each position was asked for the token after the next one.",
         "Count the shifts on the way: is there one too many?",
         swap(rows=lambda logits: logits[:, :-2], labels=lambda ids: ids[:, 2:]),
         swap(rows=lambda logits: logits[:, :-1], labels=lambda ids: _far(ids)),
@@ -118,47 +118,48 @@ MISTAKES = (
         swap(rows=lambda logits: logits[:-1], labels=lambda ids: ids[1:]),
     ),
     mistake(
-        "reshaped, not turned",
-        "The vocabulary was moved by `view` or `reshape`: numbers keep their order, "
-        "and every row is a mixture of several.",
-        "Lesson 03 had this with heads. What exchanges two axes?",
+        "reshaped, not transposed",
+        "The vocabulary axis was moved by `view` or `reshape`. These keep the numbers "
+        "in their old order, so every row is a mixture of several.",
+        "Lesson 03 had the same problem with heads. What swaps two axes?",
         swap(turn=_reread),
         swap(turn=lambda logits: logits.contiguous().view(*_turned(logits))),
     ),
     mistake(
         "vocabulary on the last axis",
         "Cross-entropy took the length for the vocabulary.",
-        "On which axis does `F.cross_entropy` want the scores of the classes?",
+        "On which axis does `F.cross_entropy` expect the scores of the classes?",
         swap(turn=_all),
     ),
     mistake(
         "softmax twice",
-        "The scores went through a softmax, and cross-entropy takes its own.",
+        "The scores went through a softmax, and cross-entropy applies its own.",
         "What does `F.cross_entropy` expect, scores or probabilities?",
         swap(turn=lambda logits: logits.softmax(-1).transpose(1, 2)),
     ),
     mistake(
         "sum instead of mean",
-        "The loss was added up over all places: a longer text would weigh more.",
+        "The loss was added up over all positions: a longer text would weigh more.",
         "Read what the docstring promises about the mean.",
         swap(reduction="sum"),
         lambda logits, ids: swap(reduction="sum")(logits, ids) / len(ids),
     ),
     mistake(
-        "one number per place",
-        "The losses of all places came back, not their mean.",
+        "one number per position",
+        "The losses of all positions came back, not their mean.",
         "What should `loss.backward()` start from?",
         swap(reduction="none"),
     ),
     mistake(
-        "the last place only",
+        "the last position only",
         "Only the last prediction was counted: the others teach just as much.",
-        "How many predictions does one text make?",
+        "How many predictions does one text give you?",
         swap(rows=lambda logits: logits[:, -2:-1], labels=lambda ids: ids[:, -1:]),
     ),
     mistake(
         "logarithm of the mean",
-        "The probabilities were averaged first, and the logarithm taken of their mean.",
+        "The probabilities were averaged first, and the logarithm was taken of their "
+        "mean.",
         "Cross-entropy is a mean of logarithms.",
         _probability,
     ),
@@ -185,8 +186,8 @@ EXERCISES = (
         core=True,
         answers=(Answer("language_model_loss", language_model_loss, {"loss": ""}),),
         cases=_cases,
-        proves="each place is asked for the next token, the last one for none; mean, "
-        "gradient",
+        proves="each position is asked for the next token, the last one for none; "
+        "mean, gradient",
         misconceptions=MISTAKES,
     ),
 )

@@ -1,4 +1,4 @@
-"""10.2: GPT, whose table of tokens is used at both ends."""
+"""10.2: GPT, whose embedding table is used at both ends."""
 
 from collections.abc import Callable
 from typing import Any
@@ -61,16 +61,16 @@ class GPT(nn.Module):
         return self.norm(x)
 
     def score(self, x: Tensor) -> Tensor:
-        """A logit for each row of the table."""
+        """A logit for each row of the embedding table."""
         return x @ self.embedding.weight.T
 
 
 @torch.no_grad()
 def _prepare(call: Any) -> Any:
-    """Numbers of our own wherever fresh ones say nothing, the same in every run.
+    """Put numbers of our own wherever initial ones say nothing, the same in every run.
 
-    Embeddings and norms go by their names. Whatever else a model has (a scoring layer
-    of its own) gets numbers by its place.
+    For embeddings and norms they depend on the name. Whatever else a model has (such as
+    a scoring layer of its own) gets numbers that depend on its place.
     """
     call.double()
     known = set()
@@ -120,7 +120,7 @@ def _training(call: Any, ids: Tensor) -> Look:
 
 
 def _training_outside(call: Any, ids: Tensor) -> Look:
-    """Blocks that drop nothing: where they drop all, nobody sees what went in."""
+    """Blocks that drop nothing: if they dropped all, what went in would not show."""
     for part in nn.ModuleList(call.layers).modules():
         if isinstance(part, nn.Dropout):
             part.p = 0.0
@@ -145,12 +145,12 @@ def _cases(seed: int) -> list[Case]:
     return [
         case("two layers", (2, 5), sizes),
         case("three layers", (3, 4), (17, 8, 10, 2, 3)),
-        case("one layer, as long as can be", (2, 7), (11, 7, 6, 2, 1)),
+        case("one layer, as long as it can be", (2, 7), (11, 7, 6, 2, 1)),
         case("one token", (4, 1), sizes),
         case("dropout 1.0, in eval mode", (2, 5), (*sizes, 1.0)),
         case("dropout 1.0, in training", (2, 5), (*sizes, 1.0), look=_training),
         case(
-            "dropout 1.0 outside of the blocks alone, in training",
+            "dropout 1.0 only outside the blocks, in training",
             (2, 5),
             (*sizes, 1.0),
             look=_training_outside,
@@ -229,20 +229,21 @@ MISTAKES = (
         "embeddings untied",
         "The scores come from a layer of their own: there are two tables, and both "
         "are learned.",
-        "A token's row says what it is when read. Which row says it when written?",
+        "One row of the table stands for a token when it is read. Which row stands "
+        "for it when it is written?",
         _Untied,
         _UntiedWithBias,
     ),
     mistake(
         "a bias for the scores",
         "The table is shared, but a bias was added: GPT-2 has none there.",
-        "How many numbers does your model hold that are in no part of the stub?",
+        "Does your model hold numbers that belong to none of the stub's parts?",
         _TiedWithBias,
     ),
     mistake(
-        "table cut off at the end",
+        "table detached at the end",
         "The scores are right, but no gradient goes through the table where they are "
-        "made.",
+        "computed.",
         "Look for `.detach()`, `.data` or `no_grad` near the scores.",
         swap(score=lambda self, x: x @ self.embedding.weight.detach().T),
     ),
@@ -255,14 +256,14 @@ MISTAKES = (
     mistake(
         "positions from 1",
         "The first token got the second position.",
-        "Where does `torch.arange` begin, and where do yours?",
+        "Where does `torch.arange` begin, and where do your positions?",
         swap(embed=_counting(1)),
         swap(embed=_out_of_the_table),
     ),
     mistake(
         "one position for all",
         "Every token got the first position.",
-        "Print the ids of the positions that you look up.",
+        "Print the positions that you look up.",
         swap(
             embed=lambda self, ids: (
                 self.embedding(ids) + self.positions(torch.tensor(0))
@@ -272,8 +273,8 @@ MISTAKES = (
     mistake(
         "positions looked up by token",
         "The tokens' ids were looked up in the table of positions.",
-        "What does row 3 of the positions belong to: token 3 of the vocabulary, or the "
-        "fourth place of the text?",
+        "What does row 3 of the positions belong to: token 3 of the vocabulary, or "
+        "the fourth place in the text?",
         swap(embed=lambda self, ids: self.embedding(ids) + self.positions(ids)),
     ),
     mistake(
@@ -291,7 +292,7 @@ MISTAKES = (
     ),
     mistake(
         "one layer, used again and again",
-        "All layers are one and the same: they share their weights.",
+        "All layers are the same object, so they share their weights.",
         "How often is a block created, and how often is it put into the list?",
         swap(stack=lambda self: nn.ModuleList([self.layer()] * self.config.num_layers)),
     ),
@@ -303,19 +304,21 @@ MISTAKES = (
     ),
     mistake(
         "only the last layer counts",
-        "Every layer started from the embeddings: the others' work was thrown away.",
+        "Every layer started from the embeddings, so the work of all but the last was "
+        "thrown away.",
         "What should go into the second layer?",
         swap(climb=_every_layer_from_the_start),
     ),
     mistake(
         "softmax at the end",
-        "Probabilities came back; logits are asked for, raw scores.",
-        "Who takes the softmax when you train? Read on to exercise 10.3.",
+        "Probabilities came back; the task asks for logits, the raw scores.",
+        "Where is the softmax taken when you train? Read on to exercise 10.3.",
         swap(score=lambda self, x: GPT.score(self, x).softmax(-1)),
     ),
     mistake(
-        "the last place only",
-        "Scores came back for the last place; training needs them at every place.",
+        "the last position only",
+        "Scores came back for the last position; training needs them at every "
+        "position.",
         "Which axes does the docstring promise?",
         swap(score=lambda self, x: GPT.score(self, x[:, -1])),
         swap(score=lambda self, x: GPT.score(self, x[:, -1:])),
@@ -327,10 +330,10 @@ MISTAKES = (
         swap(drop=lambda self, x: x),
     ),
     mistake(
-        "dropout at another place",
-        "There is dropout outside of the blocks, but not on the sum of token and "
+        "dropout in the wrong place",
+        "There is dropout outside the blocks, but not on the sum of token and "
         "position.",
-        "What goes through dropout, and before or behind the blocks?",
+        "What goes through dropout, and is that before or after the blocks?",
         swap(forward=_dropped_behind),
         swap(embed=_tokens_dropped, drop=lambda self, x: x),
         swap(

@@ -26,11 +26,11 @@ def merge(word: Word, pair: Pair) -> Word:
 
 
 def _looking(call: Callable, *inputs: Any) -> Look:
-    """Lists pass for tuples; what was given is to be left alone."""
+    """Lists count as tuples; the inputs must be left alone."""
     before = [dict(one) if isinstance(one, dict) else one for one in inputs]
     result = call(*inputs)
     kept = "changed" if any(map(_differ, before, inputs)) else "unchanged"
-    return Look({"result": result, "what was given": kept})
+    return Look({"result": result, "the inputs": kept})
 
 
 def _differ(one: Any, other: Any) -> bool:
@@ -111,7 +111,7 @@ def _across(words: Mapping[Word, int]) -> Pair:
 
 
 def _across_once(words: Mapping[Word, int]) -> Pair:
-    """Borders between different words only, each as often as the first word."""
+    """Only borders between different words, as often as the second word occurs."""
     counts: Counter = Counter()
     last = None
     for word, count in words.items():
@@ -152,44 +152,45 @@ COUNTING = (
     ),
     mistake(
         "not side by side",
-        "Symbols were counted as a pair though others stand between them.",
+        "Symbols were counted as a pair though there are others between them.",
         "Which pairs does a word of three symbols have?",
         counting(pairs=lambda word: combinations(word, 2)),
     ),
     mistake(
         "every second pair skipped",
-        "After a pair the next one began two symbols on: half of them were missed.",
+        "After each pair the next one began two symbols further on, so half of them "
+        "were missed.",
         "Which pairs does a word of three symbols have?",
         counting(pairs=lambda word: zip(word[::2], word[1::2], strict=False)),
     ),
     mistake(
         "once per word",
-        "A pair that stands twice in one word was counted once there.",
+        "A pair that occurs twice in a word was counted only once there.",
         "Did a set lose something on the way?",
         counting(pairs=lambda word: dict.fromkeys(pairwise(word))),
     ),
     mistake(
         "the rarest pair",
         "The pair with the smallest count came back.",
-        "Which end of the counts is asked for?",
+        "Which end of the counts does the task ask for?",
         counting(choose=lambda counts: min(counts, key=counts.get)),
     ),
     mistake(
         "the count as well",
-        "The pair is right, but its count came along.",
+        "The pair is right, but its count came back with it.",
         "What does the docstring promise, and what does `most_common` return?",
         counting(choose=_with_count),
     ),
     mistake(
         "the last of a tie",
         "Where several pairs are equally frequent, the one met last came back.",
-        "Read the docstring on ties.",
+        "What does the docstring say about ties?",
         counting(choose=_last_of_ties),
     ),
     mistake(
         "alphabetical",
         "Where several pairs are equally frequent, the alphabet decided.",
-        "Read the docstring on ties.",
+        "What does the docstring say about ties?",
         counting(choose=lambda counts: min(counts, key=lambda p: (-counts[p], p))),
         counting(choose=lambda counts: max(counts, key=lambda p: (counts[p], p))),
     ),
@@ -258,7 +259,7 @@ def _text(word: Word, pair: Pair) -> str:
 
 
 def _last_lost(word: Word, pair: Pair) -> Word:
-    """Stops before the last symbol if that is in no pair."""
+    """Stops before the last symbol unless it belongs to a pair."""
     result, place = [], 0
     while place < len(word) - 1:
         found = word[place : place + 2] == pair
@@ -277,14 +278,14 @@ MERGING = (
     ),
     mistake(
         "second half kept",
-        "The pair was merged, but its second symbol stands there once more.",
+        "The pair was merged, but its second symbol is still there.",
         "After a merge, how many symbols of the old word are used up?",
         _both_kept,
         of=1,
     ),
     mistake(
         "only the first place",
-        "One occurrence was merged, the others were left.",
+        "Only one occurrence was merged; the others were left.",
         "When does your search end?",
         merging(once=True),
         of=1,
@@ -316,7 +317,7 @@ MERGING = (
         "from the right",
         "The word was searched from its end: in *aaa* the last two were merged, not "
         "the first two.",
-        "Read the docstring on the order.",
+        "What does the docstring say about the order?",
         merging(right=True),
         of=1,
     ),
@@ -329,7 +330,7 @@ MERGING = (
     ),
     mistake(
         "glued with a space",
-        "The new symbol has a space in it, or the whole word came back as one text.",
+        "The new symbol has a space in it, or the whole word came back as one string.",
         "Print the new symbol with `repr`.",
         merging(glue=" ".join),
         _text,
@@ -337,7 +338,8 @@ MERGING = (
     ),
     mistake(
         "pair put in as it is",
-        "The pair itself stands in the word, a tuple in a tuple, not one new symbol.",
+        "The pair itself was put into the word, a tuple in a tuple, not one new "
+        "symbol.",
         "A symbol is a string.",
         merging(glue=tuple),
         of=1,
