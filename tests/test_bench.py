@@ -4,9 +4,11 @@ import json
 from types import SimpleNamespace
 
 import pytest
+import torch
 
+from helpers.models.gpt import from_gpt2
 from tools.bench import __main__ as bench
-from tools.bench import course
+from tools.bench import course, memory, models
 from tools.bench.page import page
 from tools.bench.timing import Race, race, seconds
 from tools.build import budgets
@@ -24,6 +26,8 @@ FOUND = {
         {"work": "fast", "peer": "x", "ours": 0.001, "theirs": 0.002, "aim": 1.0},
         {"work": "slow", "peer": "y", "ours": 3.0, "theirs": 2.0, "aim": 1.0},
         {"work": "told", "peer": "z", "ours": 1.0, "theirs": 2.0, "aim": None},
+        {"work": "large", "peer": "z", "ours": 150.4, "theirs": 200.0, "aim": 1.0}
+        | {"unit": "MB"},
     ],
     "checks": [{"exercise": "2.2", "passed": 0.01, "wrong": 0.5}],
     "imports": {"helpers": 0.01, "helpers.checks": 0.12},
@@ -91,6 +95,7 @@ def test_the_page_tells_work_peer_ratio_and_aim():
     assert "| fast | 1 ms | x: 2 ms | 0.50 | at most 1.00, met |" in text
     assert "| slow | 3.00 s | y: 2.00 s | 1.50 | at most 1.00, missed |" in text
     assert "| told | 1.00 s | z: 2.00 s | 0.50 |  |" in text
+    assert "| large | 150 MB | z: 200 MB | 0.75 | at most 1.00, met |" in text
     assert "a cpu, 2 cores, 1 thread" in text
     assert "median 255 ms, longest 500 ms" in text
     assert "| 02_attention | 60 s | 900 MB |" in text
@@ -101,13 +106,42 @@ def test_the_page_tells_work_peer_ratio_and_aim():
 
 def test_a_script_that_fails_is_told():
     with pytest.raises(RuntimeError, match="2048 failed(.|\n)*ZeroDivisionError"):
-        course._measured("1 / 0", "2048")
+        memory.in_own_process("1 / 0", "2048")
+
+
+def test_the_peak_is_that_of_the_work_alone():
+    before = memory.in_own_process(PEAK, "0")
+    after = memory.in_own_process(PEAK, "40")
+    assert before < 10 and 38 < after < 60
+
+
+PEAK = """
+import json, sys
+from tools.bench.memory import peak_above
+earlier = b"1" * 100_000_000
+del earlier
+print(json.dumps(peak_above(lambda: b"1" * (int(sys.argv[1]) * 2**20))))
+"""
+
+
+def test_both_gpts_are_trained_alike():
+    mine, theirs = models.fresh_gpt(), models.fresh_gpt2()
+    mine.load_state_dict(from_gpt2(theirs.state_dict(), models.LAYERS))
+    assert sum(p.numel() for p in mine.parameters()) == theirs.num_parameters()
+    ids, slopes = torch.randint(0, models.VOCAB, (2, 8)), []
+    for model in (mine, theirs):
+        models.gpt_step(model, ids)()  # leaves the gradients behind
+        slopes.append({name: p.grad for name, p in model.named_parameters()})
+    wanted = from_gpt2(slopes[1], models.LAYERS)
+    for name, slope in slopes[0].items():
+        torch.testing.assert_close(slope, wanted[name], atol=1e-5, rtol=0)
+    assert slopes[0]["embedding.weight"].abs().max() > 0.01
 
 
 @pytest.mark.slow
 def test_kept_weights_cost_memory_that_the_fused_kernel_does_not():
-    long = course._measured(course.ATTENTION, "1024", "fused")
-    kept = course._measured(course.ATTENTION, "1024", "weights")
+    long = memory.in_own_process(course.ATTENTION, "1024", "fused")
+    kept = memory.in_own_process(course.ATTENTION, "1024", "weights")
     assert kept[1] > long[1] + 30  # 8 heads x 1,024 x 1,024 x 4 bytes = 32 MB
 
 
@@ -149,5 +183,5 @@ def test_one_family_is_raced_again_and_the_rest_is_kept(tmp_path, monkeypatch):
     old = FOUND | {"machine": bench.machine()}
     (tmp_path / "benchmarks.json").write_text(json.dumps(old))
     found = bench.again("slow")
-    assert [one["ours"] for one in found["races"]] == [0.001, 1.0, 1.0]
+    assert [one["ours"] for one in found["races"]] == [0.001, 1.0, 1.0, 150.4]
     assert found["notebooks"] == FOUND["notebooks"]

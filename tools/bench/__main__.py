@@ -22,6 +22,7 @@ FAMILIES = (
     models.attentions,
     models.stacks,
     models.gpt_training,
+    models.gpt_memory,
     models.generation,
     models.recurrents,
 )

@@ -1,7 +1,5 @@
 """What the course itself takes: checks, notebooks, imports; attention as it grows."""
 
-import json
-import os
 import statistics
 import subprocess
 import sys
@@ -9,14 +7,13 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 from helpers.checks.engine import examine, exercises
+from tools.bench.memory import ROOT, in_own_process
 from tools.bench.timing import seconds
 from tools.build.notebooks import lesson_paths
 from tools.proofs.kill_matrix import answers_with
 
-ROOT = Path(__file__).resolve().parents[2]
 # Run in a process of its own: its peak is that of the work, or of the kernel.
 NOTEBOOK = """
 import json, resource, sys, time
@@ -32,28 +29,25 @@ peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 print(json.dumps([taken, peak / 1024]))
 """
 ATTENTION = """
-import json, sys, time
-from pathlib import Path
+import json, statistics, sys
 import torch
 from helpers.models.attention import attention
+from tools.bench.memory import peak_above
+from tools.bench.memory import ROOT, in_own_process
+from tools.bench.timing import seconds
 torch.set_num_threads(1)
 length, weights = int(sys.argv[1]), sys.argv[2] == "weights"
 parts = [torch.randn(1, 8, length, 64, requires_grad=True) for _ in range(3)]
-def resident(name):
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(x.split()[1]) / 1024 for x in lines if x.startswith(name))
 small = [part[:, :, :8] for part in parts]
 def work(query, key, value):
     out = attention(query, key, value, need_weights=weights)
     (out[0] if weights else out).sum().backward()
 work(*small)
-Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
-before, times = resident("VmRSS"), []
-for _ in range(5):
-    start = time.perf_counter()
-    work(*parts)
-    times.append(time.perf_counter() - start)
-print(json.dumps([sorted(times)[2], resident("VmHWM") - before]))
+times = []
+def five_times():
+    times.extend(seconds(lambda: work(*parts)) for _ in range(5))
+peak = peak_above(five_times)
+print(json.dumps([statistics.median(times), peak]))
 """
 
 
@@ -109,7 +103,7 @@ def notebooks(quick: bool) -> list[Notebook]:
     if quick:
         names = [name for name in names if name.startswith("02")]
     with ThreadPoolExecutor(2) as pool:
-        found = pool.map(lambda name: _measured(NOTEBOOK, _solution(name)), names)
+        found = pool.map(lambda name: in_own_process(NOTEBOOK, _solution(name)), names)
         return [Notebook(n, *pair) for n, pair in zip(names, found, strict=True)]
 
 
@@ -120,24 +114,9 @@ def _solution(name: str) -> str:
 def growth(quick: bool) -> Iterator[Growth]:
     """Attention's time and memory against length; Linux only."""
     for length in (256, 512) if quick else (256, 512, 1024, 2048):
-        fused = _measured(ATTENTION, str(length), "fused")
-        slow = _measured(ATTENTION, str(length), "weights")
+        fused = in_own_process(ATTENTION, str(length), "fused")
+        slow = in_own_process(ATTENTION, str(length), "weights")
         yield Growth(length, *fused, *slow)
-
-
-def _measured(script: str, *arguments: str) -> list[float]:
-    """Run a script in a process with one thread; its last line is what it found."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "COURSE_PROGRESS": "off"}
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        raise RuntimeError(f"{arguments[0]} failed:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def imports(rounds: int = 5) -> dict[str, float]:

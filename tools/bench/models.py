@@ -10,14 +10,17 @@ from torch import Tensor, nn
 from helpers import pretrained
 from helpers.models.attention import attention
 from helpers.models.encoder import EncoderLayer
-from helpers.models.gpt import GPT, load_gpt2, write_greedily
+from helpers.models.gpt import GPT, GPTConfig, load_gpt2, write_greedily
 from helpers.models.multi_head import MultiHeadAttention
 from helpers.models.recurrent import CharacterModel, Recurrent
 from helpers.models.transformer import DecoderLayer
+from tools.bench.memory import in_own_process
 from tools.bench.timing import Race, race
 
 BATCH, LENGTH, WIDTH, HEADS, FF, LAYERS = 16, 128, 256, 4, 1024, 4
+VOCAB, GPT_SIZES = 4096, ((8, 128), (4, 512), (2, 1024))
 FASTER, AS_FAST = 1 / 1.5, 1.05  # 5 % of room for the noise of a machine
+NO_MORE = 1.0
 
 
 def attentions(quick: bool) -> Iterator[Race]:
@@ -96,8 +99,12 @@ def stacks(quick: bool) -> Iterator[Race]:
     )
 
 
-def _step(model: nn.Module, loss: Callable[[], Tensor]) -> Callable[[], None]:
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+def _step(
+    model: nn.Module,
+    loss: Callable[[], Tensor],
+    optimizer: torch.optim.Optimizer | None = None,
+) -> Callable[[], None]:
+    optimizer = optimizer or torch.optim.AdamW(model.parameters(), lr=1e-4)
 
     def step() -> None:
         optimizer.zero_grad()
@@ -108,23 +115,86 @@ def _step(model: nn.Module, loss: Callable[[], Tensor]) -> Callable[[], None]:
 
 
 def gpt_training(quick: bool) -> Iterator[Race]:
-    """A training step of a GPT with 4.2 million parameters."""
-    mine, theirs = _gpts()
-    ids = torch.randint(0, 4096, (8, 128))
+    """A training step of a GPT, at three lengths with about as many tokens."""
+    for batch, length in GPT_SIZES[:1] if quick else GPT_SIZES:
+        ids = torch.randint(0, VOCAB, (batch, length + 1))
+        mine, theirs = fresh_gpt(), fresh_gpt2()
+        count = sum(value.numel() for value in mine.parameters()) / 1e6
+        yield race(
+            f"training step of a GPT, {count:.1f} M parameters, {batch} x {length}",
+            gpt_step(mine, ids),
+            "transformers, GPT2LMHeadModel",
+            gpt_step(theirs, ids),
+            NO_MORE,
+            rounds=5,
+        )
 
-    def ours() -> Tensor:
-        logits = mine(ids[:, :-1])
+
+def gpt_memory(quick: bool) -> Iterator[Race]:
+    """What the same step needs beside weights, gradients and the optimizer's state."""
+    for batch, length in GPT_SIZES[-1:]:
+        sizes = (str(batch), str(length))
+        yield Race(
+            f"peak memory of a training step of a GPT, {batch} x {length}",
+            "transformers, GPT2LMHeadModel",
+            in_own_process(GPT_MEMORY, "fresh_gpt", *sizes),
+            in_own_process(GPT_MEMORY, "fresh_gpt2", *sizes),
+            NO_MORE,
+            unit="MB",
+        )
+
+
+# Before it is measured, one step on few tokens creates gradients and optimizer state.
+GPT_MEMORY = """
+import json, sys
+import torch
+from tools.bench import memory, models
+torch.set_num_threads(1)
+name, batch, length = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+model = getattr(models, name)()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+def step(*size):
+    models.gpt_step(model, torch.randint(0, models.VOCAB, size), optimizer)()
+step(1, 9)
+print(json.dumps(memory.peak_above(lambda: step(batch, length + 1))))
+"""
+
+
+def fresh_gpt() -> GPT:
+    """Ours, with random weights and room for 1,024 tokens."""
+    return GPT(GPTConfig(VOCAB, 1024, WIDTH, HEADS, LAYERS)).train()
+
+
+def fresh_gpt2() -> nn.Module:
+    """The library's, of the same sizes; like ours without dropout, and no cache."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(
+        vocab_size=VOCAB,
+        n_positions=1024,
+        n_embd=WIDTH,
+        n_head=HEADS,
+        n_layer=LAYERS,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        use_cache=False,
+    )
+    with pretrained.quiet():
+        return GPT2LMHeadModel(config).train()
+
+
+def gpt_step(
+    model: nn.Module, ids: Tensor, optimizer: torch.optim.Optimizer | None = None
+) -> Callable[[], None]:
+    """A training step on ids (B, T + 1): T are read and T guessed, on either side."""
+
+    def loss() -> Tensor:
+        output = model(ids[:, :-1])
+        logits = output if isinstance(output, Tensor) else output.logits
         return F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
 
-    count = sum(value.numel() for value in mine.parameters()) / 1e6
-    yield race(
-        f"training step of a GPT, {count:.1f} M parameters, 8 x 128",
-        _step(mine.train(), ours),
-        "transformers, GPT2LMHeadModel",
-        _step(theirs.train(), lambda: theirs(ids, labels=ids).loss),
-        AS_FAST,
-        rounds=5,
-    )
+    return _step(model, loss, optimizer)
 
 
 def generation(quick: bool) -> Iterator[Race]:

@@ -40,6 +40,10 @@ def _verdict(value: float, most: float) -> str:
     return "met" if value <= most else "missed"
 
 
+def _amount(value: float, unit: str) -> str:
+    return _time(value) if unit == "s" else f"{value:.0f} {unit}"
+
+
 def _time(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
 
@@ -48,12 +52,12 @@ def _models(races: list[dict]) -> list[str]:
     rows = []
     for one in races:
         ratio = one["ours"] / one["theirs"]
-        aim = one["aim"]
+        aim, unit = one["aim"], one.get("unit", "s")
         rows.append(
             [
                 one["work"],
-                _time(one["ours"]),
-                f"{one['peer']}: {_time(one['theirs'])}",
+                _amount(one["ours"], unit),
+                f"{one['peer']}: {_amount(one['theirs'], unit)}",
                 f"{ratio:.2f}",
                 "" if aim is None else f"at most {aim:.2f}, {_verdict(ratio, aim)}",
             ]

@@ -10,17 +10,18 @@ SHORT = 0.02  # seconds: shorter works are repeated within one run
 
 @dataclass(frozen=True)
 class Race:
-    """Medians of two works, and their ratio."""
+    """What a piece of work takes our way and the peer's way, and their ratio."""
 
     work: str
     peer: str
-    ours: float  # seconds
+    ours: float  # in `unit`
     theirs: float
-    aim: float | None = None  # the ratio that is aimed at: at most this
+    aim: float | None = None  # the ratio should be at most this
+    unit: str = "s"  # or "MB"
 
     @property
     def ratio(self) -> float:
-        """Our time divided by the peer's: below 1 we are faster."""
+        """Ours divided by the peer's: below 1 we take less."""
         return self.ours / self.theirs
 
     @property
