@@ -23,7 +23,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab setup test quick lint check unit solutions students browser build guide \
+.PHONY: help lab setup test quick lint format check unit solutions students browser build guide \
         slides kill-matrix hunt transcripts bench progress pretrain finetune clean release grade
 
 help:  ## list the targets
@@ -44,6 +44,10 @@ quick: lint check  ## lint, check and fast unit tests; LESSON=02 for one lesson
 lint: setup  ## check style and layout of the code
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
+
+format: setup  ## sort imports and lay out the code
+	$(PY) -m ruff check --select I --fix .
+	$(PY) -m ruff format .
 
 check: setup  ## compare the committed notebooks with what the lessons build
 	$(PY) -m tools.build --check
@@ -76,8 +80,8 @@ kill-matrix: setup  ## put right and wrong answers to their checks, over 20 seed
 hunt: setup  ## hunt for wrong answers that pass; EXERCISE=2.2 for one exercise
 	$(PY) -m tools.proofs.hunt $(EXERCISE)
 
-transcripts: setup  ## write anew what every check says, to be read
-	$(PY) -m tools.proofs.transcripts
+transcripts: setup  ## write what every check says, to be read; LESSON=02 for one lesson
+	$(PY) -m tools.proofs.transcripts $(LESSON)
 
 bench: setup  ## measure the course beside its peers; QUICK=1 for a first look
 	$(PY) -m tools.bench $(if $(QUICK),--quick) $(ARGS)

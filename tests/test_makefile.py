@@ -14,8 +14,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = (
-    "help lab setup test quick check build clean kill-matrix hunt transcripts bench "
-    "progress pretrain guide slides browser finetune release grade"
+    "help lab setup test quick lint format check build clean kill-matrix hunt "
+    "transcripts bench progress pretrain guide slides browser finetune release grade"
 )
 LISTS = ("requirements.txt", "requirements-classroom.txt", "pyproject.toml")
 
@@ -157,6 +157,7 @@ def test_clean_never_touches_work(folder):
     [
         ("lab", "tools.lab"),
         ("build", "tools.build"),
+        ("format", "ruff format ."),
         ("guide", "tools.build.guide"),
         ("check", "tools.build --check"),
         ("pretrain", "tools.pretrain"),
@@ -182,6 +183,20 @@ def test_what_only_a_classroom_needs_is_installed_when_it_is_asked_for(folder):
     again = make(folder, "slides", "LESSON=02").stdout.splitlines()
     assert again[-1] == "ran -m tools.slides 02"
     assert (folder / "asked").read_text().count("requirements-classroom.txt") == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "module"),
+    [
+        ("guide", "tools.build.guide"),
+        ("slides", "tools.slides"),
+        ("transcripts", "tools.proofs.transcripts"),
+    ],
+)
+def test_a_tool_is_handed_one_lesson(folder, target, module):
+    pretend(folder)
+    said = make(folder, target, "LESSON=02").stdout.splitlines()
+    assert said[-1] == f"ran -m {module} 02"
 
 
 def test_the_browser_has_a_target_of_its_own(folder):

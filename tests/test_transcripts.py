@@ -5,6 +5,7 @@ import difflib
 import pytest
 
 from helpers.checks.engine import LESSONS
+from tools.proofs import transcripts
 from tools.proofs.transcripts import path, transcript
 
 
@@ -20,6 +21,15 @@ def test_a_check_says_what_it_said(number):
     assert said == kept, "\n".join(
         ["Read it, then `python -m tools.proofs.transcripts`:", *changes]
     )
+
+
+def test_one_lesson_is_written_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(transcripts, "FOLDER", tmp_path)
+    assert transcripts.main(["00"]) == 0
+    assert [file.name for file in tmp_path.iterdir()] == ["00_start.txt"]
+    assert path(0).read_text(encoding="utf-8") == transcript(0)
+    assert transcripts.main(["00", "99"]) == 2
+    assert capsys.readouterr().err == "There is no lesson '99': give 00 to 11.\n"
 
 
 def test_every_lesson_has_every_outcome():

@@ -2,9 +2,11 @@
 
 One file per lesson in `tests/transcripts/`: an untouched stub, an answer that raises, a
 mistake known by name, one that is not, and the right answer. A test compares them, so
-that no sentence changes unread.
+that no sentence changes unread. `python -m tools.proofs.transcripts 02` writes the file
+of lesson 02 alone.
 """
 
+import argparse
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -127,11 +129,24 @@ def path(number: int) -> Path:
     return FOLDER / f"{number:02}_{LESSONS[number]}.txt"
 
 
-def main() -> int:
-    """Write every transcript anew."""
+def main(arguments: list[str] | None = None) -> int:
+    """Write the transcripts; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.proofs.transcripts", description=__doc__
+    )
+    parser.add_argument("lessons", nargs="*", help="numbers such as 02; default: all")
+    asked = parser.parse_args(arguments).lessons
+    known = {f"{number:02}": number for number in LESSONS}
+    known |= {str(number): number for number in LESSONS}
+    if unknown := [name for name in asked if name not in known]:
+        last = max(LESSONS)
+        print(
+            f"There is no lesson {unknown[0]!r}: give 00 to {last:02}.", file=sys.stderr
+        )
+        return 2
     torch.set_num_threads(1)
     FOLDER.mkdir(exist_ok=True)
-    for number in LESSONS:
+    for number in sorted({known[name] for name in asked}) or LESSONS:
         path(number).write_text(transcript(number), encoding="utf-8")
         print(f"Wrote {path(number).name}.")
     return 0
