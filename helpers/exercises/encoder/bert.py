@@ -1,7 +1,7 @@
 """4.6: BERT's positions, its weights in the student's encoder, and both together."""
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.encoder.shared import lacking, normalise
 from helpers.exercises.encoder.stack import Encoder
-from helpers.exercises.kit import normal, padded, shake
+from helpers.exercises.kit import exchanging, normal, padded, shake, words
 
 # --- 4.6 ---
 
@@ -72,8 +72,7 @@ def _positions_cases(seed: int) -> list[Case]:
     ]
 
 
-def _positions(**steps: Callable) -> type:
-    return type("_Wrong", (BertPositions,), steps)
+swap_in_positions = exchanging(BertPositions)
 
 
 POSITION_MISTAKES = (
@@ -81,19 +80,19 @@ POSITION_MISTAKES = (
         "norm without a bias",
         "The result is right, but the norm was built without a bias: BERT's has one.",
         "Which arguments does your norm get in `__init__`?",
-        _positions(biases="missing in norm"),
+        swap_in_positions(biases="missing in norm"),
     ),
     mistake(
         "norm missing",
         "The sum was returned as it is.",
         "What comes after the three summands in the task?",
-        _positions(finish=lambda self, x: x),
+        swap_in_positions(finish=lambda self, x: x),
     ),
     mistake(
         "norm before the sum",
         "First x was normalised, and then positions and types were added.",
         "What goes into the norm: one of the three, or their sum?",
-        _positions(
+        swap_in_positions(
             forward=lambda self, x: self.finish(x) + self.where(x) + self.kind()
         ),
     ),
@@ -101,52 +100,56 @@ POSITION_MISTAKES = (
         "token type forgotten",
         "Words and positions were added; the token type was not.",
         "A row that is the same for every token still moves them all.",
-        _positions(kind=lambda self: 0.0),
+        swap_in_positions(kind=lambda self: 0.0),
     ),
     mistake(
         "second sentence",
         "Row 1 of the token types was taken: that is the second sentence.",
         "Count the rows from 0.",
-        _positions(kind=lambda self: self.token_type.weight[1]),
+        swap_in_positions(kind=lambda self: self.token_type.weight[1]),
     ),
     mistake(
         "both token types",
         "Both rows of the token types were added.",
         "A token belongs to one sentence.",
-        _positions(kind=lambda self: self.token_type.weight.sum(0)),
+        swap_in_positions(kind=lambda self: self.token_type.weight.sum(0)),
     ),
     mistake(
         "positions forgotten",
         "No position was added.",
         "Which of the two tables does your `forward` not use?",
-        _positions(where=lambda self, x: 0.0),
+        swap_in_positions(where=lambda self, x: 0.0),
     ),
     mistake(
         "one position for all",
         "Every token got the row of position 0.",
         "Position 0 belongs to the first token. Which rows do the others need?",
-        _positions(where=lambda self, x: self.position.weight[0]),
+        swap_in_positions(where=lambda self, x: self.position.weight[0]),
     ),
     mistake(
         "counted from 1",
         "The first token got the row of position 1.",
         "Count the rows from 0.",
-        _positions(
+        swap_in_positions(
             where=lambda self, x: self.position(torch.arange(1, x.shape[1] + 1))
         ),
-        _positions(where=lambda self, x: self.position.weight[1 : x.shape[1] + 1]),
+        swap_in_positions(
+            where=lambda self, x: self.position.weight[1 : x.shape[1] + 1]
+        ),
     ),
     mistake(
         "positions along the batch",
         "Sentence number i got the row of position i.",
         "Which axis of (batch, length, d_model) counts the tokens?",
-        _positions(where=lambda self, x: self.position.weight[: x.shape[0]][:, None]),
+        swap_in_positions(
+            where=lambda self, x: self.position.weight[: x.shape[0]][:, None]
+        ),
     ),
     mistake(
         "eps not passed on",
         "The norm uses an epsilon of 1e-5, whatever was asked for.",
         "Follow `eps` from the arguments of `__init__` to the norm.",
-        _positions(finish=lambda self, x: normalise(self.norm, x, 1e-5)),
+        swap_in_positions(finish=lambda self, x: normalise(self.norm, x, 1e-5)),
     ),
 )
 
@@ -173,15 +176,15 @@ def load_bert(
     *,
     power: float = -0.5,
     skip: tuple[str, ...] = (),
-    swap: tuple[int, int] = (0, 0),
-    swap_norms: bool = False,
+    exchange: tuple[int, int] = (0, 0),
+    exchange_norms: bool = False,
     repeat: bool = False,
     kinds: tuple[str, ...] = ("weight", "bias"),
 ) -> nn.Module:
     """The course's own answer to 4.6b; the keywords are for the misconceptions."""
     if "words" not in skip:
-        words = bert.embeddings.word_embeddings.weight
-        encoder.embedding.weight.copy_(words * words.shape[1] ** power)
+        table = bert.embeddings.word_embeddings.weight
+        encoder.embedding.weight.copy_(table * table.shape[1] ** power)
     for name, mine, theirs in pairs(encoder, bert):
         for kind in kinds:
             value = getattr(theirs, kind, None)
@@ -189,9 +192,9 @@ def load_bert(
                 getattr(mine, kind).copy_(value)
     for number, layer in enumerate(encoder.layers):
         _load_attention(
-            layer.attention, bert.encoder.layer[number].attention, skip, swap
+            layer.attention, bert.encoder.layer[number].attention, skip, exchange
         )
-        if swap_norms:
+        if exchange_norms:
             layer.norm1, layer.norm2 = layer.norm2, layer.norm1
     if repeat:
         for layer in encoder.layers[1:]:
@@ -199,11 +202,14 @@ def load_bert(
     return encoder
 
 
-def _load_attention(mine: Any, theirs: Any, skip: tuple, swap: tuple[int, int]) -> None:
+def _load_attention(
+    mine: Any, theirs: Any, skip: tuple, exchange: tuple[int, int]
+) -> None:
     if "attention" in skip:
         return
     three = [theirs.self.query, theirs.self.key, theirs.self.value]
-    three[swap[0]], three[swap[1]] = three[swap[1]], three[swap[0]]
+    one, other = exchange
+    three[one], three[other] = three[other], three[one]
     out = mine.W_o if "W_o" in skip else theirs.output.dense
     mine.copy_layers(*three, copy.deepcopy(out))
 
@@ -278,7 +284,7 @@ def _load_cases(seed: int) -> list[Case]:
     for layers, heads, counts in ((2, 3, (6, 4)), (3, 2, (5, 2, 3))):
         bert = tiny_bert(draw, layers, heads)
         length = max(counts)
-        ids = torch.randint(1, 17, (len(counts), length), generator=draw)
+        ids = words(draw, 17, len(counts), length)
         args = (_empty(bert), bert, ids, padded(*counts, length=length))
         names = ("encoder", "bert")
         name = f"a random BERT with {layers} layers"
@@ -286,14 +292,13 @@ def _load_cases(seed: int) -> list[Case]:
     return cases
 
 
-def _load(**change: Any) -> Callable:
-    return lambda encoder, bert: load_bert(encoder, bert, **change)
+swap_in_loading = exchanging(load_bert)
 
 
 @torch.no_grad()
 def _load_divided_in_place(encoder: nn.Module, bert: nn.Module) -> nn.Module:
-    words = bert.embeddings.word_embeddings.weight
-    words /= words.shape[1] ** 0.5
+    table = bert.embeddings.word_embeddings.weight
+    table /= table.shape[1] ** 0.5
     return load_bert(encoder, bert, power=0.0)
 
 
@@ -303,104 +308,107 @@ LOAD_MISTAKES = (
         "The words' vectors were copied as they are, and your encoder multiplies them "
         "by the root of d_model.",
         "What must be in the table so that the product is BERT's vector?",
-        _load(power=0.0),
+        swap_in_loading(power=0.0),
     ),
     mistake(
         "words multiplied",
         "The words' vectors were multiplied by the root of d_model, and your encoder "
         "does it once more.",
         "What must be in the table so that the product is BERT's vector?",
-        _load(power=0.5),
+        swap_in_loading(power=0.5),
     ),
     mistake(
         "words divided by d_model",
         "The words' vectors were divided by d_model itself.",
         "By what does your encoder multiply them?",
-        _load(power=-1.0),
+        swap_in_loading(power=-1.0),
     ),
     mistake(
         "words not loaded",
         "The words' table still holds the numbers it was born with.",
         "Go through the front of BERT: how many tables does it have?",
-        _load(skip=("words",)),
+        swap_in_loading(skip=("words",)),
     ),
     mistake(
         "positions not loaded",
         "The positions' table still holds the numbers it was born with.",
         "Go through the front of BERT: how many tables does it have?",
-        _load(skip=("position",)),
+        swap_in_loading(skip=("position",)),
     ),
     mistake(
         "token types not loaded",
         "The token types still hold the numbers they were born with.",
         "Go through the front of BERT: how many tables does it have?",
-        _load(skip=("type",)),
+        swap_in_loading(skip=("type",)),
     ),
     mistake(
         "first norm not loaded",
         "The norm of the front still holds the numbers it was born with.",
         "How many norms has BERT beside the two of each layer?",
-        _load(skip=("start norm",)),
+        swap_in_loading(skip=("start norm",)),
     ),
     mistake(
         "front not loaded",
         "The layers are loaded; words, positions, token types and their norm are not.",
         "What does BERT keep under `embeddings`?",
-        _load(skip=("words", "position", "type", "start norm")),
+        swap_in_loading(skip=("words", "position", "type", "start norm")),
     ),
     mistake(
         "query and key exchanged",
         "The query's weights went to the key and the key's to the query.",
         "Compare the order of the arguments of `copy_layers` with yours.",
-        _load(swap=(0, 1)),
+        swap_in_loading(exchange=(0, 1)),
     ),
     mistake(
         "key and value exchanged",
         "The key's weights went to the value and the value's to the key.",
         "Compare the order of the arguments of `copy_layers` with yours.",
-        _load(swap=(1, 2)),
+        swap_in_loading(exchange=(1, 2)),
     ),
     mistake(
         "attention not loaded",
         "The attention still holds the numbers it was born with.",
         "Go through one layer of BERT: which of its parts have you copied?",
-        _load(skip=("attention",)),
+        swap_in_loading(skip=("attention",)),
     ),
     mistake(
         "output projection not loaded",
         "W_o still holds the numbers it was born with.",
         "`attention.output.dense` comes after the heads are merged. Which part is it?",
-        _load(skip=("W_o",)),
+        swap_in_loading(skip=("W_o",)),
     ),
     mistake(
         "norms exchanged",
         "The norm after the attention went to norm2 and the other one to norm1.",
         "Which LayerNorm lies under `attention` in BERT's layer?",
-        _load(swap_norms=True),
+        swap_in_loading(exchange_norms=True),
     ),
     mistake(
         "norms not loaded",
         "One or both of each layer's norms still hold the numbers they were born with.",
         "Go through one layer of BERT: which of its parts have you copied?",
-        *tuple(_load(skip=s) for s in (("norm1",), ("norm2",), ("norm1", "norm2"))),
+        *tuple(
+            swap_in_loading(skip=s)
+            for s in (("norm1",), ("norm2",), ("norm1", "norm2"))
+        ),
     ),
     mistake(
         "feed-forward not loaded",
         "Each feed-forward, or a half of it, still holds the numbers it was born with.",
         "Go through one layer of BERT: which of its parts have you copied?",
-        *tuple(_load(skip=s) for s in (("W_1",), ("W_2",), ("W_1", "W_2"))),
+        *tuple(swap_in_loading(skip=s) for s in (("W_1",), ("W_2",), ("W_1", "W_2"))),
     ),
     mistake(
         "first layer everywhere",
         "Every layer got the weights of BERT's layer 0.",
         "Do both lists move on in your loop?",
-        _load(repeat=True),
+        swap_in_loading(repeat=True),
     ),
     mistake(
         "biases not loaded",
         "Weights were copied, but the biases of norms and feed-forward were not.",
         "A part's state has more than its weight.",
-        _load(kinds=("weight",)),
+        swap_in_loading(kinds=("weight",)),
     ),
     mistake(
         "BERT changed",
@@ -426,9 +434,18 @@ SENTENCES = (
 )
 
 
-def my_bert(bert: nn.Module) -> nn.Module:
-    """The course's own answer to 4.6c."""
-    return load_bert(shaped(bert.config), bert).eval()
+def my_bert(
+    bert: nn.Module,
+    *,
+    options: tuple = (),
+    heads: int | None = None,
+    training: bool = False,
+) -> nn.Module:
+    """The course's own answer to 4.6c; the keywords are for the misconceptions."""
+    if heads and bert.config.hidden_size % heads:
+        heads = None  # so many heads don't fit: only another BERT can tell them apart
+    encoder = load_bert(shaped(bert.config, *options, heads=heads), bert)
+    return encoder.train(training)
 
 
 @cache
@@ -451,7 +468,7 @@ def _my_look(call: Any, bert: nn.Module, ids: Tensor, mask: Tensor) -> Look:
 def _my_cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
     bert = tiny_bert(draw)
-    ids = torch.randint(1, 17, (2, 6), generator=draw)
+    ids = words(draw, 17, 2, 6)
     args, names = (bert, ids, padded(6, 4, length=6)), ("bert",)
     cases = [Case("a random BERT, float64", args, inputs=names, look=_my_look)]
     if seed == 0:  # the seed that students see; the real one takes a second
@@ -462,13 +479,7 @@ def _my_cases(seed: int) -> list[Case]:
     return cases
 
 
-def _mine(*options: Any, heads: int | None = None, train: bool = False) -> Callable:
-    def build(bert: nn.Module) -> nn.Module:
-        count = heads and (heads if bert.config.hidden_size % heads == 0 else None)
-        encoder = load_bert(shaped(bert.config, *options, heads=count), bert)
-        return encoder.train(train)
-
-    return build
+swap_in_mine = exchanging(my_bert)
 
 
 def _other_eps(bert: nn.Module) -> nn.Module:
@@ -482,42 +493,42 @@ MY_MISTAKES = (
         "ReLU left",
         "The feed-forwards bend with ReLU; this BERT was trained with GELU.",
         "Look at `hidden_act` in BERT's configuration.",
-        _mine(0.1, "relu", False, 1e-12),
-        _mine(0.1, "relu", False, 1e-5),
+        swap_in_mine(options=(0.1, "relu", False, 1e-12)),
+        swap_in_mine(options=(0.1, "relu", False, 1e-5)),
     ),
     mistake(
         "the other GELU",
         "The feed-forwards bend with the tanh approximation; BERT's GELU is the exact "
         "one.",
         "There are two GELUs under two names. Which one is GPT-2's?",
-        _mine(0.1, "gelu_tanh", False, 1e-12),
+        swap_in_mine(options=(0.1, "gelu_tanh", False, 1e-12)),
     ),
     mistake(
         "epsilon left",
         "The layers' norms use an epsilon of 1e-5; BERT's is far smaller.",
         "Look at `layer_norm_eps` in BERT's configuration.",
-        _mine(0.1, "gelu", False, 1e-5),
+        swap_in_mine(options=(0.1, "gelu", False, 1e-5)),
         _other_eps,
     ),
     mistake(
         "pre-norm",
         "The layers are pre-norm; BERT's LayerNorms stand after the sums.",
         "Where does BERT print its LayerNorms: before or after `dense`?",
-        _mine(0.1, "gelu", True, 1e-12),
+        swap_in_mine(options=(0.1, "gelu", True, 1e-12)),
     ),
     mistake(
         "number of heads",
         "The weights fit, but the heads are cut at other places.",
         "Look at `num_attention_heads`: no shape can tell it.",
-        _mine(heads=1),
-        _mine(heads=5),
-        _mine(heads=15),
+        swap_in_mine(heads=1),
+        swap_in_mine(heads=5),
+        swap_in_mine(heads=15),
     ),
     mistake(
         "left in training",
         "The encoder came back in training mode, with dropout switched on.",
         "What has to be called before a model is used?",
-        _mine(train=True),
+        swap_in_mine(training=True),
     ),
     mistake(
         "weights not loaded",

@@ -7,22 +7,19 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 from helpers.models.encoder import EncoderLayer
 
 
-def gradient_by_depth(layers: nn.ModuleList, loss_of: Callable, x: Tensor) -> Tensor:
-    """The course's own answer to 4.7."""
-    return _slopes(layers, loss_of, x)
-
-
-def _slopes(
+def gradient_by_depth(
     layers: nn.ModuleList,
     loss_of: Callable,
     x: Tensor,
+    *,
     measure: Callable = lambda slope: slope.norm(),
     of: Callable = lambda layer: layer.feed_forward.W_1.weight,
 ) -> Tensor:
+    """The course's own answer to 4.7; the keywords are for the misconceptions."""
     loss = loss_of(_through(layers, x))
     slopes = torch.autograd.grad(loss, [of(layer) for layer in layers])
     return torch.stack([measure(slope) for slope in slopes])
@@ -84,8 +81,7 @@ class _Loss:
         return (x - self.goal).square().mean()
 
 
-def _with(**step: Callable) -> Callable:
-    return lambda layers, loss_of, x: _slopes(layers, loss_of, x, **step)
+swap = exchanging(gradient_by_depth)
 
 
 def _piled_up(layers: nn.ModuleList, loss_of: Callable, x: Tensor) -> Tensor:
@@ -126,19 +122,19 @@ MISTAKES = (
         "squared norm",
         "The squares were added up, but the root was not taken.",
         "What does `Tensor.norm` do after it has added the squares?",
-        _with(measure=lambda slope: slope.square().sum()),
+        swap(measure=lambda slope: slope.square().sum()),
     ),
     mistake(
         "mean size",
         "The numbers are the mean size of an entry, not the norm of the gradient.",
         "Norm means: square, add up, take the root.",
-        _with(measure=lambda slope: slope.abs().mean()),
+        swap(measure=lambda slope: slope.abs().mean()),
     ),
     mistake(
         "largest entry",
         "The numbers are the largest entry of each gradient, not its norm.",
         "Norm means: square, add up, take the root.",
-        _with(measure=lambda slope: slope.abs().max()),
+        swap(measure=lambda slope: slope.abs().max()),
     ),
     mistake(
         "norm of the weights",
@@ -152,7 +148,7 @@ MISTAKES = (
         "another matrix",
         "The gradient of W_2 was measured; W_1 was asked for.",
         "Read the docstring's last line again.",
-        _with(of=lambda layer: layer.feed_forward.W_2.weight),
+        swap(of=lambda layer: layer.feed_forward.W_2.weight),
     ),
     mistake(
         "gradient of the outputs",

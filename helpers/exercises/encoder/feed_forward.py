@@ -14,7 +14,7 @@ from helpers.checks.exercise import (
     mistake,
     value_cases,
 )
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 from helpers.models.layers import ACTIVATIONS
 
 
@@ -34,9 +34,9 @@ class FeedForward(nn.Module):
         """(..., D) -> (..., D)."""
         return self.compute(x, ACTIVATIONS[self.activation])
 
-    def compute(self, x: Tensor, bend: Callable) -> Tensor:
+    def compute(self, x: Tensor, activate: Callable) -> Tensor:
         """The formula; misconceptions exchange it."""
-        return self.W_2(bend(self.W_1(x)))
+        return self.W_2(activate(self.W_1(x)))
 
 
 def _look(call: Any, x: Tensor) -> Look:
@@ -67,8 +67,7 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _wrong(compute: Callable, **more: Any) -> type:
-    return type("_Wrong", (FeedForward,), {"compute": compute, **more})
+swap = exchanging(FeedForward)
 
 
 class _DefaultGelu(FeedForward):
@@ -90,31 +89,35 @@ MISTAKES = (
         "no activation",
         "There is no bend between the two layers: together they are one linear layer.",
         "What stands in the formula between the two products?",
-        _wrong(lambda self, x, bend: self.W_2(self.W_1(x))),
+        swap(compute=lambda self, x, activate: self.W_2(self.W_1(x))),
     ),
     mistake(
         "activation at the end",
         "The activation came after the second layer, not between the two.",
         "Read the formula from the inside out: what happens to the first product?",
-        _wrong(lambda self, x, bend: bend(self.W_2(self.W_1(x)))),
+        swap(compute=lambda self, x, activate: activate(self.W_2(self.W_1(x)))),
     ),
     mistake(
         "activation twice",
         "The activation came after both layers, so no output is below it.",
         "How often does the formula bend?",
-        _wrong(lambda self, x, bend: bend(self.W_2(bend(self.W_1(x))))),
+        swap(
+            compute=lambda self, x, activate: activate(self.W_2(activate(self.W_1(x))))
+        ),
     ),
     mistake(
         "always ReLU",
         "The argument `activation` is ignored: GELU was asked for, and ReLU came.",
         "Follow `activation` from the arguments of `__init__` to the place of its use.",
-        _wrong(lambda self, x, bend: self.W_2(torch.relu(self.W_1(x)))),
+        swap(compute=lambda self, x, activate: self.W_2(torch.relu(self.W_1(x)))),
     ),
     mistake(
         "always GELU",
         "The argument `activation` is ignored: ReLU was asked for, and GELU came.",
         "Follow `activation` from the arguments of `__init__` to the place of its use.",
-        _wrong(lambda self, x, bend: self.W_2(ACTIVATIONS["gelu"](self.W_1(x)))),
+        swap(
+            compute=lambda self, x, activate: self.W_2(ACTIVATIONS["gelu"](self.W_1(x)))
+        ),
     ),
     mistake(
         "GELU by default",
@@ -126,7 +129,7 @@ MISTAKES = (
         "residual inside",
         "The input was added to the result: that is the encoder layer's work.",
         "Does x stand alone anywhere in the formula?",
-        _wrong(lambda self, x, bend: x + self.W_2(bend(self.W_1(x)))),
+        swap(compute=lambda self, x, activate: x + self.W_2(activate(self.W_1(x)))),
     ),
     mistake(
         "no biases",

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.encoder.shared import lacking, normalise, think
-from helpers.exercises.kit import attend, normal, padded, shake
+from helpers.exercises.kit import attend, exchanging, normal, padded, shake
 from helpers.models.layers import FeedForward
 from helpers.models.multi_head import MultiHeadAttention
 
@@ -127,8 +127,7 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _wrong(**steps: Callable) -> type:
-    return type("_Wrong", (EncoderLayer,), steps)
+swap = exchanging(EncoderLayer)
 
 
 def _from_normalised(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
@@ -287,7 +286,7 @@ def _without_biases() -> Iterator[type]:
     """Every choice of parts that lack them."""
     for count in (1, 2, 3):
         for parts in combinations(("attention", "feed_forward", "norms"), count):
-            yield _wrong(biases=f"missing in {' and '.join(parts)}")
+            yield swap(biases=f"missing in {' and '.join(parts)}")
 
 
 MISTAKES = (
@@ -302,77 +301,77 @@ MISTAKES = (
         "residual from the normalised input",
         "In pre-norm the normalised x was added back, so the untouched x is lost.",
         "Which x travels along the residual: the one before or after the norm?",
-        _wrong(add=_from_normalised),
-        _wrong(add=_from_normalised_always),
-        _wrong(add=_from_normalised_once("norm1")),
-        _wrong(add=_from_normalised_once("norm2")),
+        swap(add=_from_normalised),
+        swap(add=_from_normalised_always),
+        swap(add=_from_normalised_once("norm1")),
+        swap(add=_from_normalised_once("norm2")),
     ),
     mistake(
         "no residual",
         "Nothing is added: each sublayer replaces its input.",
         "What does `Add` in `Add & Norm` add?",
-        _wrong(add=_no_residual),
+        swap(add=_no_residual),
     ),
     mistake(
         "no residual around the attention",
         "The attention's output replaces x, it is not added to it.",
         "Compare the two halves of your layer: which one lacks a sum?",
-        _wrong(add=_one_residual("norm1")),
+        swap(add=_one_residual("norm1")),
     ),
     mistake(
         "no residual around the feed-forward",
         "The feed-forward's output replaces x, it is not added to it.",
         "Compare the two halves of your layer: which one lacks a sum?",
-        _wrong(add=_one_residual("norm2")),
+        swap(add=_one_residual("norm2")),
     ),
     mistake(
         "always post-norm",
         "`norm_first` changes nothing: the norm always comes after the sum.",
         "Where does your `forward` ask for norm_first?",
-        _wrong(add=_always(False)),
+        swap(add=_always(False)),
     ),
     mistake(
         "always pre-norm",
         "`norm_first` changes nothing: the norm always comes before the sublayer.",
         "Where does your `forward` ask for norm_first?",
-        _wrong(add=_always(True)),
+        swap(add=_always(True)),
     ),
     mistake(
         "pre-norm and post-norm exchanged",
         "With norm_first the norm comes last, and without it first.",
         "Read the condition aloud.",
-        _wrong(add=_always(None)),
+        swap(add=_always(None)),
     ),
     mistake(
         "norm of the sublayer only",
         "In post-norm the norm got what the sublayer put out, before x was added.",
         "Which of the two comes first in `Add & Norm`?",
-        _wrong(add=_norm_of_sublayer),
+        swap(add=_norm_of_sublayer),
     ),
     mistake(
         "no norm at all",
         "Neither of the two norms is used.",
         "Search your `forward` for norm1 and norm2.",
-        _wrong(normalise=_no_norm("both")),
+        swap(normalise=_no_norm("both")),
     ),
     mistake(
         "second norm missing",
         "The feed-forward has no norm.",
         "How many `Add & Norm` boxes does an encoder layer have?",
-        _wrong(normalise=_no_norm("norm2")),
+        swap(normalise=_no_norm("norm2")),
     ),
     mistake(
         "second norm missing in pre-norm",
         "In pre-norm the feed-forward reads x without its norm.",
         "How many norms does each of your two orders use?",
-        _wrong(add=_bare_thought),
+        swap(add=_bare_thought),
     ),
     mistake(
         "one half with a fixed norm order",
         "One of the two sublayers obeys norm_first, the other does not.",
         "How often does your `forward` ask for norm_first, and for which sublayers?",
         *tuple(
-            _wrong(add=_half_always(half, norm_first))
+            swap(add=_half_always(half, norm_first))
             for half in ("norm1", "norm2")
             for norm_first in (False, True)
         ),
@@ -381,73 +380,73 @@ MISTAKES = (
         "one norm for both",
         "Both sublayers share one norm; each has a gain and a bias of its own.",
         "How many norms did `__init__` create, and which one is used where?",
-        _wrong(forward=_one_norm("norm1")),
-        _wrong(forward=_one_norm("norm2")),
-        _wrong(forward=_norm_twice),
+        swap(forward=_one_norm("norm1")),
+        swap(forward=_one_norm("norm2")),
+        swap(forward=_norm_twice),
     ),
     mistake(
         "norms exchanged",
         "The attention got norm2 and the feed-forward norm1.",
         "Which norm belongs to which sublayer? The stub says it.",
-        _wrong(forward=_exchanged),
+        swap(forward=_exchanged),
     ),
     mistake(
         "a wrong layer norm",
         "The layer is right, but its norms divide by n - 1 and add epsilon after the "
         "root.",
         "Go back to exercise 4.2, or build the layer with nn.LayerNorm.",
-        _wrong(normalise=_published),
+        swap(normalise=_published),
     ),
     mistake(
         "dropout active in eval mode",
         "Dropout goes on after `.eval()`: the functional form does not know the mode.",
         "Who tells dropout whether the layer is in training?",
-        _wrong(drop=lambda self, x: F.dropout(x, self.rate)),
+        swap(drop=lambda self, x: F.dropout(x, self.rate)),
     ),
     mistake(
         "no dropout",
         "Nothing is dropped in training.",
         "Where is the dropout of `__init__` used?",
-        _wrong(drop=lambda self, x: x),
+        swap(drop=lambda self, x: x),
     ),
     mistake(
         "a sublayer without dropout",
         "What one of the two sublayers adds is never dropped.",
         "Count in your `forward`: sublayers, and uses of the dropout.",
-        _wrong(add=_undropped("norm1")),
-        _wrong(add=_undropped("norm2")),
+        swap(add=_undropped("norm1")),
+        swap(add=_undropped("norm2")),
     ),
     mistake(
         "dropout fixed",
         "A tenth is dropped, whatever rate was asked for.",
         "Follow `dropout` from the arguments of `__init__` to the place of its use.",
-        _wrong(drop=lambda self, x: F.dropout(x, 0.1, self.training)),
+        swap(drop=lambda self, x: F.dropout(x, 0.1, self.training)),
     ),
     mistake(
         "dropout on the sum",
         "Dropout took the residual along: with a rate of 1 nothing is left of x.",
         "What should be dropped: x, or what the sublayer adds to it?",
-        _wrong(add=_drop_the_sum),
-        _wrong(add=_drop_last),
+        swap(add=_drop_the_sum),
+        swap(add=_drop_last),
     ),
     mistake(
         "mask ignored",
         "The mask changed nothing: tokens attend to padding.",
         "Follow `mask` to the call of the attention.",
-        _wrong(exchange=lambda self, x, mask: attend(self.attention, x, x, x, None)),
+        swap(exchange=lambda self, x, mask: attend(self.attention, x, x, x, None)),
     ),
     mistake(
         "mask ignored in one norm order",
         "In one of the two norm orders the attention was called without the mask.",
         "Count the calls of the attention in your `forward`: does each get the mask?",
-        _wrong(exchange=_mask_in(True)),
-        _wrong(exchange=_mask_in(False)),
+        swap(exchange=_mask_in(True)),
+        swap(exchange=_mask_in(False)),
     ),
     mistake(
         "mask inverted",
         "The real tokens were blocked and the padding left open.",
         "True means may attend, here and in MultiHeadAttention.",
-        _wrong(
+        swap(
             exchange=lambda self, x, mask: attend(
                 self.attention, x, x, x, mask=None if mask is None else ~mask
             )
@@ -457,7 +456,7 @@ MISTAKES = (
         "no activation",
         "The feed-forward is linear: nothing bends between its two layers.",
         "Go back to exercise 4.1.",
-        _wrong(
+        swap(
             think=lambda self, x: self.linear(x),
             linear=lambda self, x: self.feed_forward.W_2(self.feed_forward.W_1(x)),
         ),
@@ -466,19 +465,19 @@ MISTAKES = (
         "activation not passed on",
         "The feed-forward uses ReLU, whatever activation was asked for.",
         "Follow `activation` from the arguments of `__init__` to the feed-forward.",
-        _wrong(think=lambda self, x: think(self.feed_forward, x, "relu")),
+        swap(think=lambda self, x: think(self.feed_forward, x, "relu")),
     ),
     mistake(
         "eps not passed on",
         "The norms use an epsilon of 1e-5, whatever was asked for.",
         "Follow `eps` from the arguments of `__init__` to both norms.",
-        _wrong(normalise=lambda self, part, x: normalise(part, x, 1e-5)),
+        swap(normalise=lambda self, part, x: normalise(part, x, 1e-5)),
     ),
     mistake(
         "activation and eps not passed on",
         "The feed-forward uses ReLU and the norms 1e-5, whatever was asked for.",
         "Compare the arguments of `__init__` with those you give to the parts.",
-        _wrong(
+        swap(
             think=lambda self, x: think(self.feed_forward, x, "relu"),
             normalise=lambda self, part, x: normalise(part, x, 1e-5),
         ),
@@ -487,19 +486,19 @@ MISTAKES = (
         "only the query normalised",
         "In pre-norm the query was normalised, but key and value were not.",
         "Self-attention gets one thing three times. Is it the same thing?",
-        _wrong(forward=_only_query),
+        swap(forward=_only_query),
     ),
     mistake(
         "feed-forward from the layer's input",
         "The feed-forward read the layer's x, not what the attention had made of it.",
         "Which x goes into the second sublayer?",
-        _wrong(forward=_parallel),
+        swap(forward=_parallel),
     ),
     mistake(
         "feed-forward first",
         "The feed-forward came before the attention.",
         "In which order do the two sublayers stand in the figure?",
-        _wrong(forward=_turned),
+        swap(forward=_turned),
     ),
 )
 

@@ -15,7 +15,7 @@ from helpers.checks.exercise import (
     Property,
     mistake,
 )
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 
 
 class LayerNorm(nn.Module):
@@ -107,12 +107,7 @@ def _centred(case: Case, outputs: Mapping[str, Any]) -> str | None:
     return f"one has {off[0].item():.4f}" if off.numel() else None
 
 
-def _standard(step: Callable) -> type:
-    return type("_Wrong", (LayerNorm,), {"standard": step})
-
-
-def _finish(step: Callable) -> type:
-    return type("_Wrong", (LayerNorm,), {"finish": step})
+swap = exchanging(LayerNorm)
 
 
 def _over(*axes: int, eps: float | None = None) -> Callable:
@@ -147,15 +142,15 @@ def _published(self: LayerNorm, x: Tensor) -> Tensor:
     return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + self.eps)
 
 
-def _born(**numbers: Callable) -> type:
-    """Layer norm whose gain or bias starts as other numbers."""
+def _start(**numbers: Callable) -> Callable:
+    """An `__init__` whose gain or bias starts as other numbers."""
 
     def build(self: LayerNorm, d_model: int, eps: float = 1e-5) -> None:
         LayerNorm.__init__(self, d_model, eps)
         for name, draw in numbers.items():
             setattr(self, name, nn.Parameter(draw(d_model)))
 
-    return type("_Wrong", (LayerNorm,), {"__init__": build})
+    return build
 
 
 class _Bare(nn.Module):
@@ -192,28 +187,28 @@ MISTAKES = (
         "unbiased variance",
         "The variance was divided by n - 1, the default of torch's `var` and `std`.",
         "By how many numbers does σ² in the formula divide? Look at `correction`.",
-        _standard(_unbiased),
+        swap(standard=_unbiased),
     ),
     mistake(
         "epsilon outside the root",
         "Epsilon was added to the standard deviation, after the root.",
         "Where does ε stand in the formula: under the root or beside it?",
-        _standard(_outside),
+        swap(standard=_outside),
     ),
     mistake(
         "unbiased, and epsilon outside",
         "Two things at once, as in a published class: the variance was divided by "
         "n - 1, and epsilon was added after the root.",
         "Print the variance of [2, -1, 3, 0], then look where ε stands in the formula.",
-        _standard(_published),
+        swap(standard=_published),
     ),
     mistake(
         "no epsilon",
         "Epsilon is missing: a constant row is 0 divided by 0.",
         "What is the variance of a row whose numbers are all equal?",
-        _standard(_over(-1, eps=0.0)),
-        _standard(
-            lambda self, x: (
+        swap(standard=_over(-1, eps=0.0)),
+        swap(
+            standard=lambda self, x: (
                 (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=0, keepdim=True)
             )
         ),
@@ -222,40 +217,40 @@ MISTAKES = (
         "epsilon fixed",
         "Epsilon is 1e-5, whatever the class was built with.",
         "Does `forward` use the eps that `__init__` was given?",
-        _standard(_over(-1, eps=1e-5)),
+        swap(standard=_over(-1, eps=1e-5)),
     ),
     mistake(
         "over the tokens",
         "Mean and variance run over the tokens of a sentence: a word's numbers depend "
         "on its neighbours.",
         "Each vector is normalised by itself. Which axis holds its numbers?",
-        _standard(_over(-2)),
-        _standard(_over(1)),
+        swap(standard=_over(-2)),
+        swap(standard=_over(1)),
     ),
     mistake(
         "over the batch",
         "Mean and variance run over axis 0: that is nearly a batch norm.",
         "Each vector is normalised by itself. Which axis holds its numbers?",
-        _standard(_over(0)),
+        swap(standard=_over(0)),
     ),
     mistake(
         "over everything",
         "One mean and one variance were taken for the whole tensor.",
         "How many means does a batch of 2 sentences of 5 words have?",
-        _standard(_over()),
+        swap(standard=_over()),
     ),
     mistake(
         "over tokens and features",
         "One mean and one variance were taken for each sentence.",
         "How many means does a sentence of 5 words have?",
-        _standard(_over(-2, -1)),
+        swap(standard=_over(-2, -1)),
     ),
     mistake(
         "mean not subtracted",
         "The rows were divided by their spread, but not centred first.",
         "What happens to x before the division?",
-        _standard(
-            lambda self, x: (
+        swap(
+            standard=lambda self, x: (
                 x * (x.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
             )
         ),
@@ -265,8 +260,10 @@ MISTAKES = (
         "The rows were divided by the root of their mean square and never centred: "
         "that is RMSNorm, which newer models use.",
         "Which number does the formula subtract from every entry?",
-        _standard(
-            lambda self, x: x * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt()
+        swap(
+            standard=lambda self, x: (
+                x * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt()
+            )
         ),
     ),
     mistake(
@@ -274,8 +271,8 @@ MISTAKES = (
         "The squares of the numbers themselves were averaged, not the squares of their "
         "distances from the mean.",
         "What stands in the brackets of σ² in the formula?",
-        _standard(
-            lambda self, x: (
+        swap(
+            standard=lambda self, x: (
                 (x - x.mean(-1, keepdim=True))
                 * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt()
             )
@@ -285,8 +282,8 @@ MISTAKES = (
         "only the mean divided",
         "The mean was divided by the root, and then subtracted from x.",
         "Which does Python take first, minus or division, where no brackets stand?",
-        _standard(
-            lambda self, x: (
+        swap(
+            standard=lambda self, x: (
                 x
                 - x.mean(-1, keepdim=True)
                 * (x.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
@@ -298,15 +295,15 @@ MISTAKES = (
         "A mean or a variance per row came back without its last axis, so it does not "
         "line up with x.",
         "Which shape has `x.mean(-1)`, and which one do the stub's comments promise?",
-        _standard(_without_axis(True)),
-        _standard(_without_axis(False)),
+        swap(standard=_without_axis(True)),
+        swap(standard=_without_axis(False)),
     ),
     mistake(
         "no root",
         "The rows were divided by the variance itself.",
         "Which power of σ² stands under the fraction line?",
-        _standard(
-            lambda self, x: (
+        swap(
+            standard=lambda self, x: (
                 (x - x.mean(-1, keepdim=True))
                 / (x.var(-1, correction=0, keepdim=True) + self.eps)
             )
@@ -316,7 +313,7 @@ MISTAKES = (
         "gain and bias unused",
         "The learned gain and bias have no influence on the result.",
         "Which two symbols of the formula does your `forward` not use?",
-        _finish(lambda self, x: x),
+        swap(finish=lambda self, x: x),
     ),
     mistake(
         "gain and bias missing",
@@ -342,16 +339,16 @@ MISTAKES = (
         "The formula is right, but a fresh module does not have a gain of ones: it "
         "does more than normalise before it has learned anything.",
         "By which number do you multiply if nothing should change?",
-        _born(weight=torch.zeros),
-        _born(weight=torch.randn),
+        swap(__init__=_start(weight=torch.zeros)),
+        swap(__init__=_start(weight=torch.randn)),
     ),
     mistake(
         "bias does not start as zeros",
         "The formula is right, but a fresh module does not have a bias of zeros: it "
         "does more than normalise before it has learned anything.",
         "Which number do you add if nothing should change?",
-        _born(bias=torch.ones),
-        _born(bias=torch.randn),
+        swap(__init__=_start(bias=torch.ones)),
+        swap(__init__=_start(bias=torch.randn)),
     ),
     mistake(
         "gain and bias start as other numbers",
@@ -359,20 +356,20 @@ MISTAKES = (
         "the bias all zeros.",
         "By which number do you multiply, and which one do you add, if nothing should "
         "change?",
-        _born(weight=torch.zeros, bias=torch.ones),
-        _born(weight=torch.randn, bias=torch.randn),
+        swap(__init__=_start(weight=torch.zeros, bias=torch.ones)),
+        swap(__init__=_start(weight=torch.randn, bias=torch.randn)),
     ),
     mistake(
         "only the gain",
         "The result is multiplied by the gain, but the bias is not added.",
         "Compare the end of the formula with your last line.",
-        _finish(lambda self, x: self.weight * x),
+        swap(finish=lambda self, x: self.weight * x),
     ),
     mistake(
         "gain and bias exchanged",
         "The bias multiplies and the gain is added.",
         "Which of the two starts as ones, and why?",
-        _finish(lambda self, x: self.bias * x + self.weight),
+        swap(finish=lambda self, x: self.bias * x + self.weight),
     ),
 )
 

@@ -13,7 +13,7 @@ from helpers.checks.exercise import (
     Property,
     mistake,
 )
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import normal, padded
 
 
 def mean_pool(hidden: Tensor, real: Tensor) -> Tensor:
@@ -29,7 +29,7 @@ def _cases(seed: int) -> list[Case]:
         name: str, size: tuple, counts: tuple, dtype: Any = None, **more: Any
     ) -> Case:
         hidden = 1 + normal(draw, *size, dtype=dtype or torch.float64)
-        real = torch.arange(size[1]) < torch.tensor(counts)[:, None]
+        real = padded(*counts, length=size[1])[:, 0, 0]
         return Case(name, (hidden, real), inputs=("hidden", "real"), **more)
 
     return [

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.encoder import layer as one
-from helpers.exercises.kit import padded, shake
+from helpers.exercises.encoder.layer import EncoderLayer as LayerInSteps
+from helpers.exercises.kit import exchanging, padded, shake, words
 from helpers.models.encoder import EncoderLayer
 from helpers.models.positions import PositionalEncoding
 
@@ -64,7 +64,7 @@ class Encoder(nn.Module):
 
     def run(self, layer: Any, x: Tensor, mask: Tensor | None, options: tuple) -> Tensor:
         """One layer, computed from the weights of the student's and these options."""
-        same = one.EncoderLayer.__new__(one.EncoderLayer)
+        same = LayerInSteps.__new__(LayerInSteps)
         nn.Module.__init__(same)
         same.attention, same.feed_forward = layer.attention, layer.feed_forward
         same.norm1, same.norm2 = layer.norm1, layer.norm2
@@ -126,7 +126,7 @@ def _cases(seed: int) -> list[Case]:
         tolerance: float = TABLE,
         **more: Any,
     ) -> Case:
-        ids = torch.randint(1, init[0], size, generator=draw)
+        ids = words(draw, init[0], *size)
         args = (ids,) if mask is None else (ids, mask)
         rest = {"look": look, "tolerance": tolerance, **more}
         return Case(name, args, inputs=("ids", "mask"), init=init, **rest)
@@ -162,8 +162,7 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _wrong(**steps: Callable) -> type:
-    return type("_Wrong", (Encoder,), steps)
+swap = exchanging(Encoder)
 
 
 def _with_options(change: Callable) -> Callable:
@@ -231,8 +230,8 @@ def _norm_always_as_born(self: Any, x: Tensor) -> Tensor:
 
 
 def _words_twice(self: Any, ids: Tensor) -> Tensor:
-    words = self.embedding(ids) * self.embedding.embedding_dim**0.5
-    return words + self.positions(words)
+    scaled = self.embedding(ids) * self.embedding.embedding_dim**0.5
+    return scaled + self.positions(scaled)
 
 
 def _two_defaults() -> list[type]:
@@ -246,12 +245,12 @@ def _two_defaults() -> list[type]:
         )
 
     pairs = combinations(range(4), 2)
-    return [_wrong(run=_with_options(change(places))) for places in pairs]
+    return [swap(run=_with_options(change(places))) for places in pairs]
 
 
 def _drop_words(self: Any, ids: Tensor) -> Tensor:
-    words = self.embedding(ids) * self.embedding.embedding_dim**0.5
-    return self.positions(Encoder.drop(self, words))
+    scaled = self.embedding(ids) * self.embedding.embedding_dim**0.5
+    return self.positions(Encoder.drop(self, scaled))
 
 
 def _plain(self: Any, ids: Tensor) -> Tensor:
@@ -263,13 +262,13 @@ MISTAKES = (
         "embedding not scaled",
         "The words' vectors were not multiplied by the root of d_model.",
         "Compare the first line of your `forward` with the formula.",
-        _wrong(embed=_plain),
+        swap(embed=_plain),
     ),
     mistake(
         "positions scaled too",
         "The sum of words and positions was scaled; only the words should be.",
         "What stands inside the brackets that you multiply?",
-        _wrong(
+        swap(
             embed=lambda self, ids: (
                 self.positions(self.embedding(ids)) * self.embedding.embedding_dim**0.5
             )
@@ -279,7 +278,7 @@ MISTAKES = (
         "scaled by d_model",
         "The words' vectors were multiplied by d_model itself.",
         "Which function of d_model stands in the formula?",
-        _wrong(
+        swap(
             embed=lambda self, ids: self.positions(
                 self.embedding(ids) * self.embedding.embedding_dim
             )
@@ -290,7 +289,7 @@ MISTAKES = (
         "The words' vectors were divided by the root of d_model: they almost vanish "
         "beside the positions.",
         "Should words or positions carry most of the sum?",
-        _wrong(
+        swap(
             embed=lambda self, ids: self.positions(
                 self.embedding(ids) / self.embedding.embedding_dim**0.5
             )
@@ -300,7 +299,7 @@ MISTAKES = (
         "no positions",
         "The positions were never added: any order of words gives the same vectors.",
         "Which part of `__init__` does your `forward` not use?",
-        _wrong(
+        swap(
             embed=lambda self, ids: (
                 self.embedding(ids) * self.embedding.embedding_dim**0.5
             )
@@ -310,7 +309,7 @@ MISTAKES = (
         "words added twice",
         "The words' vectors were added to a sum that holds them already.",
         "What does `PositionalEncoding` return: its rows, or x plus its rows?",
-        _wrong(embed=_words_twice),
+        swap(embed=_words_twice),
     ),
     mistake(
         "max_length ignored",
@@ -322,102 +321,102 @@ MISTAKES = (
         "mask not passed on",
         "The layers were called without the mask: tokens attend to padding.",
         "Follow `mask` to the call of each layer.",
-        _wrong(climb=lambda self, x, mask: Encoder.climb(self, x, None)),
+        swap(climb=lambda self, x, mask: Encoder.climb(self, x, None)),
     ),
     mistake(
         "mask for the first layer only",
         "Only the first layer got the mask.",
         "Does padding become readable after one layer?",
-        _wrong(climb=_mask_once),
+        swap(climb=_mask_once),
     ),
     mistake(
         "one layer, many times",
         "All layers are one and the same object: they share their weights.",
         "How often is EncoderLayer called? `[layer] * 3` holds one layer three times.",
-        _wrong(stack=_same_layer),
+        swap(stack=_same_layer),
     ),
     mistake(
         "layers in a plain list",
         "The layers are in a plain list: torch does not look into it, and "
         "`parameters()` misses them.",
         "Which list of torch registers the modules that it holds?",
-        _wrong(stack=_plain_list),
+        swap(stack=_plain_list),
     ),
     mistake(
         "every layer reads the embedding",
         "Each layer got the embedded words; what the layer before had made of them "
         "was lost.",
         "What goes into the second layer?",
-        _wrong(climb=_from_the_start),
+        swap(climb=_from_the_start),
     ),
     mistake(
         "only the first layer",
         "The result is what the first layer put out.",
         "Does the loop end too early? Look at the indentation of `return`.",
-        _wrong(climb=_only_first),
-        _wrong(climb=_only_first_returned),
+        swap(climb=_only_first),
+        swap(climb=_only_first_returned),
     ),
     mistake(
         "a residual around each layer",
         "Each layer's output was added to its input; the residuals are inside already.",
         "Does the encoder add anything that its layers don't?",
-        _wrong(climb=_residuals),
+        swap(climb=_residuals),
     ),
     mistake(
         "last norm missing",
         "With norm_first nothing normalises the last sum.",
         "What comes out of a pre-norm layer: something normalised, or a sum?",
-        _wrong(finish=lambda self, x: x),
+        swap(finish=lambda self, x: x),
     ),
     mistake(
         "last norm always",
         "The last norm is also there without norm_first, where each layer ends with "
         "one of its own.",
         "When is the last norm needed?",
-        _wrong(finish=_norm_always),
-        _wrong(finish=_norm_always_as_born),
+        swap(finish=_norm_always),
+        swap(finish=_norm_always_as_born),
     ),
     mistake(
         "last norm after every layer",
         "The last norm came after each layer, not once at the end.",
         "Is it inside your loop?",
-        _wrong(climb=_norm_every_layer, finish=lambda self, x: x),
+        swap(climb=_norm_every_layer, finish=lambda self, x: x),
     ),
     mistake(
         "no dropout",
         "Nothing is dropped from the sum of words and positions in training.",
         "Where is the dropout of `__init__` used?",
-        _wrong(drop=lambda self, x: x),
+        swap(drop=lambda self, x: x),
     ),
     mistake(
         "dropout before the positions",
         "Dropout hit the words before the positions were added.",
         "In which order do the two steps stand in the task?",
-        _wrong(embed=_drop_words, drop=lambda self, x: x),
+        swap(embed=_drop_words, drop=lambda self, x: x),
     ),
     mistake(
         "dropout active in eval mode",
         "Dropout goes on after `.eval()`: the functional form does not know the mode.",
         "Who tells dropout whether the encoder is in training?",
-        _wrong(drop=lambda self, x: F.dropout(x, self.options[0])),
+        swap(drop=lambda self, x: F.dropout(x, self.options[0])),
     ),
     mistake(
         "norm_first not passed on",
         "The layers are post-norm, whatever norm_first says.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        _wrong(run=_with_options(lambda rate, act, pre, eps: (rate, act, False, eps))),
+        swap(run=_with_options(lambda rate, act, pre, eps: (rate, act, False, eps))),
     ),
     mistake(
         "activation not passed on",
         "The layers use ReLU, whatever activation was asked for.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        _wrong(run=_with_options(lambda rate, act, pre, eps: (rate, "relu", pre, eps))),
+        swap(run=_with_options(lambda rate, act, pre, eps: (rate, "relu", pre, eps))),
     ),
     mistake(
         "eps not passed on",
         "The layers' norms use an epsilon of 1e-5, whatever was asked for.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        _wrong(run=_with_options(lambda rate, act, pre, eps: (rate, act, pre, 1e-5))),
+        swap(run=_with_options(lambda rate, act, pre, eps: (rate, act, pre, 1e-5))),
     ),
     mistake(
         "two options not passed on",
@@ -429,7 +428,7 @@ MISTAKES = (
         "only the dropout passed on",
         "The layers were built with the default activation, norm order and epsilon.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        _wrong(
+        swap(
             run=_with_options(lambda rate, act, pre, eps: (rate, "relu", False, 1e-5))
         ),
     ),
@@ -437,16 +436,14 @@ MISTAKES = (
         "dropout not passed on",
         "The layers drop a tenth, whatever rate was asked for.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        _wrong(run=_with_options(lambda rate, act, pre, eps: (0.1, act, pre, eps))),
+        swap(run=_with_options(lambda rate, act, pre, eps: (0.1, act, pre, eps))),
     ),
     mistake(
         "no option passed on",
         "The layers were built with sizes only: dropout, activation, norm order and "
         "epsilon are their defaults.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        _wrong(
-            run=_with_options(lambda rate, act, pre, eps: (0.1, "relu", False, 1e-5))
-        ),
+        swap(run=_with_options(lambda rate, act, pre, eps: (0.1, "relu", False, 1e-5))),
     ),
 )
 

@@ -2,25 +2,17 @@
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import exchanging
 from helpers.exercises.masks.shared import padded_ids
 
 Pairs = list[tuple[list[int], list[int]]]
-
-
-def collate(pairs: Pairs) -> tuple[Tensor, Tensor]:
-    """The course's own answer to the first half of 6.6."""
-    return _table([source for source, _ in pairs]), _table([t for _, t in pairs])
-
-
-def shift(target: Tensor) -> tuple[Tensor, Tensor]:
-    """The course's own answer to the second half of 6.6."""
-    return target[:, :-1], target[:, 1:]
 
 
 def _table(
@@ -35,6 +27,18 @@ def _table(
         more = [filler] * (width - len(row))
         full.append((more + list(row) if left else list(row) + more)[:width])
     return torch.tensor(full)
+
+
+def collate(
+    pairs: Pairs, *, table: Callable[[list[list[int]]], Tensor] = _table
+) -> tuple[Tensor, Tensor]:
+    """The course's own answer to the first half of 6.6, with a step to exchange."""
+    return table([source for source, _ in pairs]), table([t for _, t in pairs])
+
+
+def shift(target: Tensor) -> tuple[Tensor, Tensor]:
+    """The course's own answer to the second half of 6.6."""
+    return target[:, :-1], target[:, 1:]
 
 
 def _sentence(draw: torch.Generator, length: int) -> list[int]:
@@ -75,31 +79,26 @@ def _collating(call: Callable, pairs: Pairs) -> Look:
     return Look({**(tables or {"result": result}), "the lists in pairs": lists})
 
 
-def _each(
-    change: Callable[[list[list[int]]], Tensor],
-) -> Callable[[Pairs], tuple[Tensor, Tensor]]:
-    return lambda pairs: tuple(change(list(side)) for side in zip(*pairs, strict=True))
+swap = exchanging(collate)
 
 
-@mistake(
+_left = mistake(
     "padding in front",
     "The padding stands in front of the sentences; it belongs behind them.",
     "Where does the start token of the shorter sentence land?",
+    swap(table=partial(_table, left=True)),
 )
-def _left(pairs: Pairs) -> tuple[Tensor, Tensor]:
-    return _each(lambda side: _table(side, left=True))(pairs)
 
 
-@mistake(
+_filler = mistake(
     "another filler than 0",
     "Short sentences are filled up with another id than 0.",
     "Which id does every mask of this lesson take for padding?",
-    _each(lambda side: _table(side, filler=1)),
-    _each(lambda side: _table(side, filler=2)),
-    _each(lambda side: _table(side, filler=-100)),
+    swap(table=partial(_table, filler=1)),
+    swap(table=partial(_table, filler=2)),
+    swap(table=partial(_table, filler=-100)),
+    swap(table=partial(_table, filler=-1)),
 )
-def _filler(pairs: Pairs) -> tuple[Tensor, Tensor]:
-    return _each(lambda side: _table(side, filler=-1))(pairs)
 
 
 @mistake(
@@ -111,13 +110,12 @@ def _places_first(pairs: Pairs) -> tuple[Tensor, Tensor]:
     return tuple(table.T for table in collate(pairs))
 
 
-@mistake(
+_cut = mistake(
     "cut to the shortest",
     "Longer sentences were cut; their ends are lost.",
     "Which sentence decides how wide the table is?",
+    swap(table=lambda side: _table(side, width=min(map(len, side)))),
 )
-def _cut(pairs: Pairs) -> tuple[Tensor, Tensor]:
-    return _each(lambda side: _table(side, width=min(map(len, side))))(pairs)
 
 
 @mistake(
@@ -127,7 +125,7 @@ def _cut(pairs: Pairs) -> tuple[Tensor, Tensor]:
 )
 def _one_width(pairs: Pairs) -> tuple[Tensor, Tensor]:
     width = max(len(ids) for pair in pairs for ids in pair)
-    return _each(lambda side: _table(side, width=width))(pairs)
+    return collate(pairs, table=partial(_table, width=width))
 
 
 @mistake(
@@ -139,14 +137,13 @@ def _swapped(pairs: Pairs) -> tuple[Tensor, Tensor]:
     return collate(pairs)[::-1]
 
 
-@mistake(
+_floats = mistake(
     "ids as floats",
     "The ids are floats; an embedding looks rows up by whole numbers.",
     "Which dtype does `torch.zeros` have unless it is told?",
-    _each(lambda side: _table(side).double()),
+    swap(table=lambda side: _table(side).double()),
+    swap(table=lambda side: _table(side).float()),
 )
-def _floats(pairs: Pairs) -> tuple[Tensor, Tensor]:
-    return _each(lambda side: _table(side).float())(pairs)
 
 
 @mistake(

@@ -1,12 +1,12 @@
 """6.5: the student writes a test for leaks, judged on right and on leaking models."""
 
 from collections.abc import Callable
-from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.exercises.kit import exchanging
 from helpers.models.masks import look_ahead_mask
 
 IDS = 11  # the patients know ids from 0 to 10
@@ -111,11 +111,6 @@ PATIENTS = {
 }
 
 
-def is_causal(model: Callable) -> bool:
-    """The course's own answer to 6.5."""
-    return _probe(model)
-
-
 def _largest(difference: Tensor) -> bool:
     return bool((difference.abs() < 1e-4).all())
 
@@ -124,8 +119,9 @@ def _below(difference: Tensor) -> bool:
     return difference.abs().max() < 1e-4
 
 
-def _probe(
+def is_causal(
     model: Callable,
+    *,
     places: range | tuple = PLACES,
     rows: Callable[[int], slice] = slice,
     same: Callable[[Tensor], bool] = _largest,
@@ -133,7 +129,10 @@ def _probe(
     copy: Callable[[Tensor], Tensor] = torch.clone,
     read: Callable[[Tensor], Tensor] = torch.clone,
 ) -> bool:
-    """Change one token after the other; `rows` of it must stay the same."""
+    """The course's own answer to 6.5; the keywords are for the misconceptions.
+
+    Change one token after another; for each of them, `rows` must stay the same.
+    """
     draw = torch.Generator().manual_seed(3)
     ids = torch.randint(0, IDS, (2, length), generator=draw)
     before = read(model(ids))
@@ -145,6 +144,8 @@ def _probe(
     return True
 
 
+swap = exchanging(is_causal)
+
 MISTAKES = (
     mistake(
         "a test that can't fail",
@@ -152,17 +153,17 @@ MISTAKES = (
         "Which rows must not change when a token is exchanged, and do you compare "
         "any of them?",
         lambda model: True,
-        partial(_probe, places=(0,)),
-        partial(_probe, rows=lambda place: slice(0)),
+        swap(places=(0,)),
+        swap(rows=lambda place: slice(0)),
     ),
     mistake(
         "leak to all of them",
         "The test says leak to all of them, the right models included.",
         "Token t was exchanged. May row t change? And are all other tokens still what "
         "they were: is it a copy that you change?",
-        partial(_probe, copy=lambda ids: ids),
-        partial(_probe, rows=lambda place: slice(None)),
-        partial(_probe, rows=lambda place: slice(place + 1)),
+        swap(copy=lambda ids: ids),
+        swap(rows=lambda place: slice(None)),
+        swap(rows=lambda place: slice(place + 1)),
         lambda model: False,
     ),
     mistake(
@@ -170,76 +171,76 @@ MISTAKES = (
         "A leak from token 3 into row 2 goes unseen: only the last token is exchanged, "
         "or the sentence is too short.",
         "Where else may a leak be? Exchange every token of a longer sentence in turn.",
-        partial(_probe, places=(LENGTH - 1,)),
+        swap(places=(LENGTH - 1,)),
     ),
     mistake(
         "only one place looked at",
         "One place stands for all: leaks elsewhere go unseen.",
         "Exchange every token in turn, and compare every row before it.",
-        partial(_probe, rows=lambda place: slice(1)),
-        partial(_probe, places=(LENGTH // 2,)),
-        partial(_probe, places=(1,)),
+        swap(rows=lambda place: slice(1)),
+        swap(places=(LENGTH // 2,)),
+        swap(places=(1,)),
     ),
     mistake(
         "row 0 never compared",
         "A leak from token 1 into row 0 goes unseen.",
         "Which is the first token that an earlier row must not know?",
-        partial(_probe, places=range(2, LENGTH)),
-        partial(_probe, rows=lambda place: slice(1, place)),
+        swap(places=range(2, LENGTH)),
+        swap(rows=lambda place: slice(1, place)),
     ),
     mistake(
         "last token never exchanged",
         "A leak from the last token into the row before it goes unseen.",
         "At which place does your loop end? `range` leaves its end out.",
-        partial(_probe, places=range(1, LENGTH - 1)),
+        swap(places=range(1, LENGTH - 1)),
     ),
     mistake(
         "nothing to compare",
         "At one place no rows are left to compare, and the largest of no numbers is an "
         "error.",
         "Before which place stands no row? At which place does your loop begin?",
-        partial(_probe, places=range(LENGTH), same=_below),
-        partial(_probe, rows=lambda place: slice(place - 1), same=_below),
+        swap(places=range(LENGTH), same=_below),
+        swap(rows=lambda place: slice(place - 1), same=_below),
     ),
     mistake(
         "one row too few",
         "A leak from a token into the row right before it goes unseen.",
         "Token t was exchanged. Which is the last row that must not know it?",
-        partial(_probe, rows=lambda place: slice(max(place - 1, 0))),
+        swap(rows=lambda place: slice(max(place - 1, 0))),
     ),
     mistake(
         "only the row before",
         "A leak from a token into the row two places before it goes unseen.",
         "Token t was exchanged. Which rows must not know it: only the nearest?",
-        partial(_probe, rows=lambda place: slice(place - 1, place)),
+        swap(rows=lambda place: slice(place - 1, place)),
     ),
     mistake(
         "the end of the text never looked at",
         "A leak from token 6 into row 5 goes unseen.",
         "How long is the text that you try, and which of its tokens do you exchange?",
-        partial(_probe, places=(1, 2, 3), length=4),
-        partial(_probe, places=range(1, 5), length=5),
-        partial(_probe, places=range(1, 6), length=6),
+        swap(places=(1, 2, 3), length=4),
+        swap(places=range(1, 5), length=5),
+        swap(places=range(1, 6), length=6),
     ),
     mistake(
         "too coarse",
         "The comparison is too coarse: a leak of a few hundredths goes unseen.",
         "How much may a row change by rounding alone? What are the numbers compared?",
-        partial(_probe, same=lambda difference: difference.abs().max() < 0.1),
-        partial(_probe, read=lambda logits: logits.argmax(-1)),
+        swap(same=lambda difference: difference.abs().max() < 0.1),
+        swap(read=lambda logits: logits.argmax(-1)),
     ),
     mistake(
         "the rows after it compared",
         "The rows behind the exchanged token are compared; those may know it.",
         "Which rows would have to know the future to change?",
-        lambda model: not _probe(model, rows=lambda place: slice(place + 1, None)),
+        lambda model: not is_causal(model, rows=lambda place: slice(place + 1, None)),
     ),
     mistake(
         "exact comparison",
         "Rounded numbers were compared with ==, so a right model fails too.",
         "How far apart may two roundings of the same float32 number be?",
-        partial(_probe, same=lambda difference: bool((difference == 0).all())),
-        partial(_probe, same=lambda difference: difference.abs().sum() == 0),
+        swap(same=lambda difference: bool((difference == 0).all())),
+        swap(same=lambda difference: difference.abs().sum() == 0),
     ),
     mistake(
         "verdict turned around",

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, Optimizer
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, Misconception, mistake
-from helpers.exercises.kit import warm_up_optimizers
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.kit import exchanging, warm_up_optimizers
 from helpers.exercises.masks.shared import padded_ids
 from helpers.models.attention import attention
 from helpers.models.masks import padding_mask, target_mask
@@ -196,134 +196,132 @@ def _step_first(optimizer: Optimizer, loss: Tensor) -> None:
     loss.backward()
 
 
-def _wrong(name: str, done: str, where: str, *changes: dict) -> Misconception:
-    spellings = tuple(partial(train_step, **change) for change in changes)
-    return mistake(name, done, where, *spellings)
+swap = exchanging(train_step)
 
 
 MISTAKES = (
-    _wrong(
+    mistake(
         "target not shifted",
         "Input and labels are the same tokens, so the model has only to copy.",
         "At place t the decoder has read input[t]. What should it say next?",
-        {"shift": lambda target: (target, target)},
-        {"shift": lambda target: (target[:, :-1], target[:, :-1])},
-        {"shift": lambda target: (target[:, 1:], target[:, 1:])},
+        swap(shift=lambda target: (target, target)),
+        swap(shift=lambda target: (target[:, :-1], target[:, :-1])),
+        swap(shift=lambda target: (target[:, 1:], target[:, 1:])),
     ),
-    _wrong(
+    mistake(
         "shifted the wrong way",
         "The labels are the tokens before the input.",
         "Write input and labels of one short sentence below each other.",
-        {"shift": lambda target: (target[:, 1:], target[:, :-1])},
+        swap(shift=lambda target: (target[:, 1:], target[:, :-1])),
     ),
-    _wrong(
+    mistake(
         "padding in the loss",
         "The model is also trained to predict padding after padding.",
         "Which labels must not count? The loss function has an argument for that.",
-        {
-            "loss_of": lambda logits, labels: F.cross_entropy(
+        swap(
+            loss_of=lambda logits, labels: F.cross_entropy(
                 logits.mT, labels, label_smoothing=SMOOTHING
             )
-        },
+        ),
     ),
-    _wrong(
+    mistake(
         "plain cross-entropy",
         "The loss counts padding as labels, and the labels are not smoothed.",
         "The task names two refinements of the loss. Which arguments stand for them?",
-        {"loss_of": lambda logits, labels: F.cross_entropy(logits.mT, labels)},
+        swap(loss_of=lambda logits, labels: F.cross_entropy(logits.mT, labels)),
     ),
-    _wrong(
+    mistake(
         "vocabulary on the last axis",
         "The logits went into the loss as (batch, place, word); it wants the words on "
         "axis 1.",
         "Read the error: which two sizes does the loss compare?",
-        {
-            "loss_of": lambda logits, labels: F.cross_entropy(
+        swap(
+            loss_of=lambda logits, labels: F.cross_entropy(
                 logits, labels, ignore_index=0, label_smoothing=SMOOTHING
             )
-        },
-        {"loss_of": lambda logits, labels: F.cross_entropy(logits, labels)},
+        ),
+        swap(loss_of=lambda logits, labels: F.cross_entropy(logits, labels)),
     ),
-    _wrong(
+    mistake(
         "smoothing over padding",
         "The part that is spread over the vocabulary was also taken at padding.",
         "At which places is the smooth part of the loss averaged?",
-        {"loss_of": _smooth_everywhere},
+        swap(loss_of=_smooth_everywhere),
     ),
-    _wrong(
+    mistake(
         "mean over padding",
         "The losses of the real tokens were divided by the number of all places.",
         "By how many tokens do you divide?",
-        {"loss_of": _mean_over_all},
+        swap(loss_of=_mean_over_all),
     ),
-    _wrong(
+    mistake(
         "logits softmaxed before the loss",
         "The logits went through a softmax before the loss, which applies its own.",
         "What does `F.cross_entropy` expect: probabilities or logits?",
-        {"loss_of": _by_softmax(lambda logits: logits.softmax(-1))},
+        swap(loss_of=_by_softmax(lambda logits: logits.softmax(-1))),
     ),
-    _wrong(
+    mistake(
         "no label smoothing",
         "The labels are sharp: all of the weight is on one word.",
         "The task asks for label smoothing of 0.1.",
-        {"loss_of": _with_smoothing(0.0)},
+        swap(loss_of=_with_smoothing(0.0)),
     ),
-    _wrong(
+    mistake(
         "another share of smoothing",
         "The labels are smoothed, but not by 0.1.",
         "Which share of each label is to be spread out?",
-        {"loss_of": _with_smoothing(0.2)},
-        {"loss_of": _with_smoothing(0.9)},
-        {"loss_of": _with_smoothing(0.01)},
+        swap(loss_of=_with_smoothing(0.2)),
+        swap(loss_of=_with_smoothing(0.9)),
+        swap(loss_of=_with_smoothing(0.01)),
     ),
-    _wrong(
+    mistake(
         "axes mixed by reshape",
         "The numbers were regrouped by reshape or view where axes had to be swapped.",
         "The loss wants the vocabulary on axis 1: how do axes change places?",
-        {"loss_of": _reshaped},
+        swap(loss_of=_reshaped),
     ),
-    _wrong(
+    mistake(
         "sum in place of mean",
         "The losses were added up, so long batches make longer steps.",
         "What does the loss of a batch mean, per token?",
-        {"loss_of": _summed},
+        swap(loss_of=_summed),
     ),
-    _wrong(
+    mistake(
         "future open",
         "The decoder saw the tokens that it should predict.",
         "Which mask goes with the decoder's input?",
-        {"masks": lambda source, written, target: (padding_mask(source), None)},
-        {
-            "masks": lambda source, written, target: (
+        swap(masks=lambda source, written, target: (padding_mask(source), None)),
+        swap(
+            masks=lambda source, written, target: (
                 padding_mask(source),
                 padding_mask(written),
             )
-        },
+        ),
     ),
-    _wrong(
+    mistake(
         "no masks",
         "The model got no mask at all: padding is read, and the decoder sees the "
         "tokens that it should predict.",
         "The model takes two masks. From which ids is each made?",
-        {"masks": lambda source, written, target: (None, None)},
+        swap(masks=lambda source, written, target: (None, None)),
     ),
-    _wrong(
+    mistake(
         "masks exchanged",
         "The model got the target's mask where it takes the source's.",
         "In which order does the docstring list what the model takes?",
-        {
-            "masks": lambda source, written, target: (
+        swap(
+            masks=lambda source, written, target: (
                 target_mask(written),
                 padding_mask(source),
             )
-        },
+        ),
     ),
-    _wrong(
+    mistake(
         "one side left whole",
         "Only input or labels were shortened, so they differ in length.",
         "Read the error: which two sizes does the loss compare?",
         *(
-            {"shift": shift, "loss_of": loss_of}
+            swap(shift=shift, loss_of=loss_of)
             for shift in (
                 lambda target: (target, target[:, 1:]),
                 lambda target: (target[:, :-1], target),
@@ -331,43 +329,43 @@ MISTAKES = (
             for loss_of in (_cross_entropy, _flattened)
         ),
     ),
-    _wrong(
+    mistake(
         "source mask not passed",
         "Encoder and decoder attended to the padding of the source.",
         "The model takes two masks. What becomes of the source's?",
-        {"masks": lambda source, written, target: (None, target_mask(written))},
+        swap(masks=lambda source, written, target: (None, target_mask(written))),
     ),
-    _wrong(
+    mistake(
         "mask from the whole target",
         "The mask was made from the target before it was shortened: it is one place "
         "too long.",
         "Which ids does the decoder read? The mask is made from just those.",
-        {
-            "masks": lambda source, written, target: (
+        swap(
+            masks=lambda source, written, target: (
                 padding_mask(source),
                 target_mask(target),
             )
-        },
+        ),
     ),
-    _wrong(
+    mistake(
         "gradients never cleared",
         "Each step also takes the gradients of all steps before it.",
         "What does `backward` do with a gradient that is already there?",
-        {"update": _never_cleared},
+        swap(update=_never_cleared),
     ),
-    _wrong(
+    mistake(
         "weights never moved",
         "The loss comes back, but the weights stay where they were.",
         "Three calls belong to a step: clear, backward, step. In which order?",
-        {"update": _no_step},
-        {"update": lambda optimizer, loss: None},
-        {"update": _cleared_too_late},
+        swap(update=_no_step),
+        swap(update=lambda optimizer, loss: None),
+        swap(update=_cleared_too_late),
     ),
-    _wrong(
+    mistake(
         "step before backward",
         "The optimizer moved the weights before this batch had a gradient.",
         "Three calls belong to a step: clear, backward, step. In which order?",
-        {"update": _step_first},
+        swap(update=_step_first),
     ),
 )
 
