@@ -17,9 +17,9 @@ from helpers.exercises.kit import exchanging, normal, padded, shake, words
 
 
 class BertPositions(nn.Module):
-    """The course's own answer to 4.6; misconceptions exchange one of its steps."""
+    """The course's own answer to 4.6; misconceptions replace one of its steps."""
 
-    biases = "there"  # the reference's norm may be a student's, so it says itself
+    biases = "there"  # said here: the reference's norm may be a student's
 
     def __init__(self, d_model: int, max_length: int, eps: float = 1e-12) -> None:
         """Create two tables and a norm."""
@@ -90,7 +90,7 @@ POSITION_MISTAKES = (
     ),
     mistake(
         "norm before the sum",
-        "First x was normalised, and then positions and types were added.",
+        "First x was normalised, and then positions and token types were added.",
         "What goes into the norm: one of the three, or their sum?",
         swap_in_positions(
             forward=lambda self, x: self.finish(x) + self.where(x) + self.kind()
@@ -104,19 +104,19 @@ POSITION_MISTAKES = (
     ),
     mistake(
         "second sentence",
-        "Row 1 of the token types was taken: that is the second sentence.",
-        "Count the rows from 0.",
+        "Row 1 of the token types was added, but that row marks the second sentence.",
+        "Rows are counted from 0.",
         swap_in_positions(kind=lambda self: self.token_type.weight[1]),
     ),
     mistake(
         "both token types",
         "Both rows of the token types were added.",
-        "A token belongs to one sentence.",
+        "To how many sentences does a token belong?",
         swap_in_positions(kind=lambda self: self.token_type.weight.sum(0)),
     ),
     mistake(
         "positions forgotten",
-        "No position was added.",
+        "The positions were not added.",
         "Which of the two tables does your `forward` not use?",
         swap_in_positions(where=lambda self, x: 0.0),
     ),
@@ -129,7 +129,7 @@ POSITION_MISTAKES = (
     mistake(
         "counted from 1",
         "The first token got the row of position 1.",
-        "Count the rows from 0.",
+        "Rows are counted from 0.",
         swap_in_positions(
             where=lambda self, x: self.position(torch.arange(1, x.shape[1] + 1))
         ),
@@ -139,7 +139,7 @@ POSITION_MISTAKES = (
     ),
     mistake(
         "positions along the batch",
-        "Sentence number i got the row of position i.",
+        "All tokens of sentence i got the row of position i.",
         "Which axis of (batch, length, d_model) counts the tokens?",
         swap_in_positions(
             where=lambda self, x: self.position.weight[: x.shape[0]][:, None]
@@ -158,7 +158,7 @@ POSITION_MISTAKES = (
 
 
 def pairs(mine: nn.Module, theirs: nn.Module) -> Iterator[tuple[str, nn.Module, Any]]:
-    """Every part of the encoder with the part of BERT that belongs to it."""
+    """Every part of the encoder with the part of BERT whose weights it takes."""
     yield "position", mine.positions.position, theirs.embeddings.position_embeddings
     yield "type", mine.positions.token_type, theirs.embeddings.token_type_embeddings
     yield "start norm", mine.positions.norm, theirs.embeddings.LayerNorm
@@ -227,7 +227,7 @@ def tiny_bert(draw: torch.Generator, layers: int = 2, heads: int = 3) -> nn.Modu
         max_position_embeddings=9,
         layer_norm_eps=1e-12,
     )
-    with torch.random.fork_rng(devices=[]):  # the student's random numbers stay
+    with torch.random.fork_rng(devices=[]):  # leave the student's seed alone
         model = BertModel(config, add_pooling_layer=False).double().eval()
     with torch.no_grad():
         for value in model.parameters():
@@ -236,8 +236,8 @@ def tiny_bert(draw: torch.Generator, layers: int = 2, heads: int = 3) -> nn.Modu
 
 
 def _empty(bert: nn.Module) -> nn.Module:
-    """An encoder of BERT's shape with random weights of its own."""
-    with torch.random.fork_rng(devices=[]):  # the student's random numbers stay
+    """An encoder with BERT's sizes and random weights of its own."""
+    with torch.random.fork_rng(devices=[]):  # leave the student's seed alone
         encoder = shaped(bert.config).double()
     draw = torch.Generator().manual_seed(9)
     with torch.no_grad():
@@ -247,7 +247,7 @@ def _empty(bert: nn.Module) -> nn.Module:
 
 
 def shaped(sizes: Any, *options: Any, heads: int | None = None) -> nn.Module:
-    """The reference encoder with the sizes, and by default the options, of a BERT."""
+    """The reference encoder with a BERT's sizes and, by default, its options."""
     width, length = sizes.hidden_size, sizes.max_position_embeddings
     encoder = Encoder(
         sizes.vocab_size,
@@ -263,7 +263,7 @@ def shaped(sizes: Any, *options: Any, heads: int | None = None) -> nn.Module:
 
 
 def _read(encoder: Any, ids: Tensor, mask: Tensor) -> dict[str, Any]:
-    """The vectors at real positions; what is no encoder is shown as it is."""
+    """The vectors at real positions; anything but an encoder is shown as it is."""
     if not isinstance(encoder, nn.Module):
         return {"result": encoder}
     with torch.no_grad():
@@ -305,87 +305,87 @@ def _load_divided_in_place(encoder: nn.Module, bert: nn.Module) -> nn.Module:
 LOAD_MISTAKES = (
     mistake(
         "words not divided",
-        "The words' vectors were copied as they are, and your encoder multiplies them "
-        "by the root of d_model.",
-        "What must be in the table so that the product is BERT's vector?",
+        "The word vectors were copied as they are, but your encoder multiplies them by "
+        "the root of d_model.",
+        "What must the table hold for the product to be BERT's vector?",
         swap_in_loading(power=0.0),
     ),
     mistake(
         "words multiplied",
-        "The words' vectors were multiplied by the root of d_model, and your encoder "
-        "does it once more.",
-        "What must be in the table so that the product is BERT's vector?",
+        "The word vectors were multiplied by the root of d_model, and your encoder "
+        "does that once more.",
+        "What must the table hold for the product to be BERT's vector?",
         swap_in_loading(power=0.5),
     ),
     mistake(
         "words divided by d_model",
-        "The words' vectors were divided by d_model itself.",
-        "By what does your encoder multiply them?",
+        "The word vectors were divided by d_model itself.",
+        "What does your encoder multiply them by?",
         swap_in_loading(power=-1.0),
     ),
     mistake(
         "words not loaded",
-        "The words' table still holds the numbers it was born with.",
-        "Go through the front of BERT: how many tables does it have?",
+        "The word table still holds its initial weights.",
+        "Go through BERT's embeddings: how many tables are there?",
         swap_in_loading(skip=("words",)),
     ),
     mistake(
         "positions not loaded",
-        "The positions' table still holds the numbers it was born with.",
-        "Go through the front of BERT: how many tables does it have?",
+        "The position table still holds its initial weights.",
+        "Go through BERT's embeddings: how many tables are there?",
         swap_in_loading(skip=("position",)),
     ),
     mistake(
         "token types not loaded",
-        "The token types still hold the numbers they were born with.",
-        "Go through the front of BERT: how many tables does it have?",
+        "The token-type table still holds its initial weights.",
+        "Go through BERT's embeddings: how many tables are there?",
         swap_in_loading(skip=("type",)),
     ),
     mistake(
         "first norm not loaded",
-        "The norm of the front still holds the numbers it was born with.",
-        "How many norms has BERT beside the two of each layer?",
+        "The norm after the embeddings still holds its initial weights.",
+        "How many norms does BERT have besides the two in each layer?",
         swap_in_loading(skip=("start norm",)),
     ),
     mistake(
-        "front not loaded",
+        "embeddings not loaded",
         "The layers are loaded; words, positions, token types and their norm are not.",
         "What does BERT keep under `embeddings`?",
         swap_in_loading(skip=("words", "position", "type", "start norm")),
     ),
     mistake(
-        "query and key exchanged",
-        "The query's weights went to the key and the key's to the query.",
-        "Compare the order of the arguments of `copy_layers` with yours.",
+        "query and key swapped",
+        "The query's weights went to the key, and the key's to the query.",
+        "Compare the order of your arguments with the one that `copy_layers` expects.",
         swap_in_loading(exchange=(0, 1)),
     ),
     mistake(
-        "key and value exchanged",
-        "The key's weights went to the value and the value's to the key.",
-        "Compare the order of the arguments of `copy_layers` with yours.",
+        "key and value swapped",
+        "The key's weights went to the value, and the value's to the key.",
+        "Compare the order of your arguments with the one that `copy_layers` expects.",
         swap_in_loading(exchange=(1, 2)),
     ),
     mistake(
         "attention not loaded",
-        "The attention still holds the numbers it was born with.",
+        "The attention still holds its initial weights.",
         "Go through one layer of BERT: which of its parts have you copied?",
         swap_in_loading(skip=("attention",)),
     ),
     mistake(
         "output projection not loaded",
-        "W_o still holds the numbers it was born with.",
+        "W_o still holds its initial weights.",
         "`attention.output.dense` comes after the heads are merged. Which part is it?",
         swap_in_loading(skip=("W_o",)),
     ),
     mistake(
-        "norms exchanged",
-        "The norm after the attention went to norm2 and the other one to norm1.",
-        "Which LayerNorm lies under `attention` in BERT's layer?",
+        "norms swapped",
+        "The norm after the attention went to norm2, and the other one to norm1.",
+        "Which LayerNorm is under `attention` in BERT's layer?",
         swap_in_loading(exchange_norms=True),
     ),
     mistake(
         "norms not loaded",
-        "One or both of each layer's norms still hold the numbers they were born with.",
+        "One or both norms of each layer still hold their initial weights.",
         "Go through one layer of BERT: which of its parts have you copied?",
         *tuple(
             swap_in_loading(skip=s)
@@ -394,32 +394,33 @@ LOAD_MISTAKES = (
     ),
     mistake(
         "feed-forward not loaded",
-        "Each feed-forward, or a half of it, still holds the numbers it was born with.",
+        "Each feed-forward network, or half of it, still holds its initial weights.",
         "Go through one layer of BERT: which of its parts have you copied?",
         *tuple(swap_in_loading(skip=s) for s in (("W_1",), ("W_2",), ("W_1", "W_2"))),
     ),
     mistake(
         "first layer everywhere",
         "Every layer got the weights of BERT's layer 0.",
-        "Do both lists move on in your loop?",
+        "Does your loop move through both lists of layers?",
         swap_in_loading(repeat=True),
     ),
     mistake(
         "biases not loaded",
-        "Weights were copied, but the biases of norms and feed-forward were not.",
-        "A part's state has more than its weight.",
+        "The weights were copied, but the biases of the norms and the feed-forward "
+        "networks were not.",
+        "There is more to a part's state than its weight.",
         swap_in_loading(kinds=("weight",)),
     ),
     mistake(
         "BERT changed",
         "The right numbers arrived, but BERT's own table was changed on the way.",
-        "Look for `/=`, `div_` and `mul_`: to whom does that tensor belong?",
+        "Look for `/=`, `div_` and `mul_`: whose tensor do they change?",
         lambda encoder, bert: _load_divided_in_place(encoder, bert),
     ),
     mistake(
         "nothing returned",
         "The function returned nothing.",
-        "Read the docstring's last line again.",
+        "Read the last line of the docstring again.",
         lambda encoder, bert: load_bert(encoder, bert) and None,
     ),
 )
@@ -443,7 +444,7 @@ def my_bert(
 ) -> nn.Module:
     """The course's own answer to 4.6c; the keywords are for the misconceptions."""
     if heads and bert.config.hidden_size % heads:
-        heads = None  # so many heads don't fit: only another BERT can tell them apart
+        heads = None  # so many heads do not fit into this BERT
     encoder = load_bert(shaped(bert.config, *options, heads=heads), bert)
     return encoder.train(training)
 
@@ -490,36 +491,36 @@ def _other_eps(bert: nn.Module) -> nn.Module:
 
 MY_MISTAKES = (
     mistake(
-        "ReLU left",
-        "The feed-forwards bend with ReLU; this BERT was trained with GELU.",
+        "ReLU instead of GELU",
+        "The feed-forward networks use ReLU, but this BERT was trained with GELU.",
         "Look at `hidden_act` in BERT's configuration.",
         swap_in_mine(options=(0.1, "relu", False, 1e-12)),
         swap_in_mine(options=(0.1, "relu", False, 1e-5)),
     ),
     mistake(
         "the other GELU",
-        "The feed-forwards bend with the tanh approximation; BERT's GELU is the exact "
-        "one.",
-        "There are two GELUs under two names. Which one is GPT-2's?",
+        "The feed-forward networks use the tanh approximation, but BERT's GELU is the "
+        "exact one.",
+        "There are two GELUs with two names. Which one is GPT-2's?",
         swap_in_mine(options=(0.1, "gelu_tanh", False, 1e-12)),
     ),
     mistake(
-        "epsilon left",
-        "The layers' norms use an epsilon of 1e-5; BERT's is far smaller.",
+        "default epsilon",
+        "The layers' norms use an epsilon of 1e-5, but BERT's is far smaller.",
         "Look at `layer_norm_eps` in BERT's configuration.",
         swap_in_mine(options=(0.1, "gelu", False, 1e-5)),
         _other_eps,
     ),
     mistake(
         "pre-norm",
-        "The layers are pre-norm; BERT's LayerNorms stand after the sums.",
-        "Where does BERT print its LayerNorms: before or after `dense`?",
+        "The layers are pre-norm, but BERT's LayerNorms come after the sums.",
+        "Print BERT: do its LayerNorms come before or after `dense`?",
         swap_in_mine(options=(0.1, "gelu", True, 1e-12)),
     ),
     mistake(
         "number of heads",
-        "The weights fit, but the heads are cut at other places.",
-        "Look at `num_attention_heads`: no shape can tell it.",
+        "The weights fit, but the heads are cut in the wrong places.",
+        "Look at `num_attention_heads`: no shape can tell you that number.",
         swap_in_mine(heads=1),
         swap_in_mine(heads=5),
         swap_in_mine(heads=15),
@@ -527,12 +528,12 @@ MY_MISTAKES = (
     mistake(
         "left in training",
         "The encoder came back in training mode, with dropout switched on.",
-        "What has to be called before a model is used?",
+        "What do you call before you use a model?",
         swap_in_mine(training=True),
     ),
     mistake(
         "weights not loaded",
-        "The encoder has the right shape and the numbers it was born with.",
+        "The encoder has the right shape, but still its initial weights.",
         "Which function of yours copies the weights?",
         lambda bert: shaped(bert.config).eval(),
     ),

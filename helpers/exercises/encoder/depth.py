@@ -32,7 +32,7 @@ def _through(layers: nn.ModuleList, x: Tensor) -> Tensor:
 
 
 def _look(call: Any, layers: nn.ModuleList, loss_of: Callable, x: Tensor) -> Look:
-    """Judge the first call and the second: gradients must not pile up."""
+    """Judge a first and a second call: gradients must not pile up."""
     first, again = (_norms(call(layers, loss_of, x)) for _ in range(2))
     return Look({"norms": first, "norms, called again": again})
 
@@ -51,7 +51,7 @@ def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
     def case(name: str, count: int, norm_first: bool, size: tuple) -> Case:
-        with torch.random.fork_rng(devices=[]):  # the student's random numbers stay
+        with torch.random.fork_rng(devices=[]):  # leave the student's seed alone
             layers = nn.ModuleList(
                 EncoderLayer(size[-1], 2, 7, 0.0, norm_first=norm_first)
                 for _ in range(count)
@@ -72,7 +72,7 @@ def _cases(seed: int) -> list[Case]:
 
 
 class _Loss:
-    """Mean squared distance from a goal."""
+    """The mean squared distance from a goal."""
 
     def __init__(self, goal: Tensor) -> None:
         self.goal = goal
@@ -108,14 +108,15 @@ def _same_input(layers: nn.ModuleList, loss_of: Callable, x: Tensor) -> Tensor:
 MISTAKES = (
     mistake(
         "gradients piled up",
-        "The second call returns larger numbers: `backward` adds to what is there.",
-        "What stands in `.grad` before your backward pass?",
+        "The second call returns larger numbers: `backward` adds to what is already "
+        "there.",
+        "What is in `.grad` before your backward pass?",
         _piled_up,
     ),
     mistake(
         "from the output down",
         "The numbers are right, but the last layer comes first.",
-        "Which layer should stand at place 0?",
+        "Which layer's number should come first?",
         lambda *args: gradient_by_depth(*args).flip(0),
     ),
     mistake(
@@ -127,13 +128,13 @@ MISTAKES = (
     mistake(
         "mean size",
         "The numbers are the mean size of an entry, not the norm of the gradient.",
-        "Norm means: square, add up, take the root.",
+        "A norm takes three steps: square, add up, take the root.",
         swap(measure=lambda slope: slope.abs().mean()),
     ),
     mistake(
         "largest entry",
         "The numbers are the largest entry of each gradient, not its norm.",
-        "Norm means: square, add up, take the root.",
+        "A norm takes three steps: square, add up, take the root.",
         swap(measure=lambda slope: slope.abs().max()),
     ),
     mistake(
@@ -146,14 +147,14 @@ MISTAKES = (
     ),
     mistake(
         "another matrix",
-        "The gradient of W_2 was measured; W_1 was asked for.",
-        "Read the docstring's last line again.",
+        "The gradient of W_2 was measured, but that of W_1 was asked for.",
+        "Read the last line of the docstring again.",
         swap(of=lambda layer: layer.feed_forward.W_2.weight),
     ),
     mistake(
         "gradient of the outputs",
-        "The gradients belong to what the layers put out, not to their weights.",
-        "Read the docstring's last line again.",
+        "These are the gradients of the layers' outputs, not of their weights.",
+        "Read the last line of the docstring again.",
         _outputs,
     ),
     mistake(

@@ -21,7 +21,7 @@ from helpers.models.layers import ACTIVATIONS
 class FeedForward(nn.Module):
     """The course's own answer to 4.1."""
 
-    lacks_biases = False  # the reference's parts may be a student's, so it says itself
+    lacks_biases = False  # said here: the reference's parts may be a student's
 
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
         """Create the two layers."""
@@ -35,7 +35,7 @@ class FeedForward(nn.Module):
         return self.compute(x, ACTIVATIONS[self.activation])
 
     def compute(self, x: Tensor, activate: Callable) -> Tensor:
-        """The formula; misconceptions exchange it."""
+        """The formula; misconceptions replace it."""
         return self.W_2(activate(self.W_1(x)))
 
 
@@ -87,48 +87,52 @@ class _NoBias(FeedForward):
 MISTAKES = (
     mistake(
         "no activation",
-        "There is no bend between the two layers: together they are one linear layer.",
-        "What stands in the formula between the two products?",
+        "No activation function comes between the two layers, so together they are "
+        "just one linear layer.",
+        "What does the formula do between the two products?",
         swap(compute=lambda self, x, activate: self.W_2(self.W_1(x))),
     ),
     mistake(
         "activation at the end",
-        "The activation came after the second layer, not between the two.",
+        "The activation function was applied after the second layer, not between the "
+        "two.",
         "Read the formula from the inside out: what happens to the first product?",
         swap(compute=lambda self, x, activate: activate(self.W_2(self.W_1(x)))),
     ),
     mistake(
         "activation twice",
-        "The activation came after both layers, so no output is below it.",
-        "How often does the formula bend?",
+        "The activation function was applied after both layers.",
+        "How many times does the formula apply it?",
         swap(
             compute=lambda self, x, activate: activate(self.W_2(activate(self.W_1(x))))
         ),
     ),
     mistake(
         "always ReLU",
-        "The argument `activation` is ignored: GELU was asked for, and ReLU came.",
-        "Follow `activation` from the arguments of `__init__` to the place of its use.",
+        "The argument `activation` is ignored: GELU was asked for, but ReLU was used.",
+        "Follow `activation` from the arguments of `__init__` to the place where it is "
+        "used.",
         swap(compute=lambda self, x, activate: self.W_2(torch.relu(self.W_1(x)))),
     ),
     mistake(
         "always GELU",
-        "The argument `activation` is ignored: ReLU was asked for, and GELU came.",
-        "Follow `activation` from the arguments of `__init__` to the place of its use.",
+        "The argument `activation` is ignored: ReLU was asked for, but GELU was used.",
+        "Follow `activation` from the arguments of `__init__` to the place where it is "
+        "used.",
         swap(
             compute=lambda self, x, activate: self.W_2(ACTIVATIONS["gelu"](self.W_1(x)))
         ),
     ),
     mistake(
         "GELU by default",
-        "Without an activation the class bends with GELU; ReLU is the default.",
+        "When no activation is given, the class uses GELU; the default is ReLU.",
         "Compare the first line of your `__init__` with the stub's.",
         _DefaultGelu,
     ),
     mistake(
         "residual inside",
-        "The input was added to the result: that is the encoder layer's work.",
-        "Does x stand alone anywhere in the formula?",
+        "The input was added to the result, but that is the encoder layer's job.",
+        "Does x appear on its own anywhere in the formula?",
         swap(compute=lambda self, x, activate: x + self.W_2(activate(self.W_1(x)))),
     ),
     mistake(
@@ -173,14 +177,14 @@ EXERCISES = (
         misconceptions=(
             mistake(
                 "biases forgotten",
-                "720,000 are the numbers in the two matrices.",
+                "720,000 counts only the two matrices.",
                 "What does each layer add after its product?",
                 720_000,
             ),
             mistake(
                 "as narrow as before",
-                "38,764 are the parameters for a d_ff of 64.",
-                "Here d_ff is 4 times d_model.",
+                "38,764 is the number of parameters for a d_ff of 64.",
+                "Here d_ff is four times d_model.",
                 38_764,
             ),
         ),

@@ -30,7 +30,7 @@ def norm_step(
     eps: float = 1e-5,
     outside: float = 0.0,
 ) -> Tensor:
-    """Layer norm with one step exchanged: the patients of 4.5."""
+    """Layer norm whose steps can be replaced: the patients of 4.5."""
     spread, mean = torch.var_mean(x, axes, correction=correction, keepdim=True)
     return (x - mean * centre) / ((spread + eps).sqrt() + outside)
 
@@ -94,7 +94,7 @@ PROBE_MISTAKES = (
     mistake(
         "wide rows, loose tolerance",
         "On wide rows n - 1 is nearly n, and the tolerance let the rest through.",
-        "How many numbers per row make n and n - 1 most different?",
+        "With how many numbers per row do n and n - 1 differ most?",
         partial(_probe, size=(4, 768), flat=False, within=1e-2),
         partial(_probe, size=(4, 512), flat=False, within=1e-2),
         partial(_probe, size=(4, 1024), flat=False, within=1e-2),
@@ -102,44 +102,45 @@ PROBE_MISTAKES = (
     mistake(
         "no row that hardly varies",
         "Epsilon was never put to the test: it matters where the variance is tiny.",
-        "On which rows do √(σ² + ε) and σ + ε differ?",
+        "On which rows do √(σ² + ε) and σ + ε differ most?",
         partial(_probe, flat=False, within=1e-3),
         partial(_probe, flat=False, within=1e-4),
         partial(_probe, flat=False, statistics=0),
     ),
     mistake(
-        "only mean and spread",
+        "only mean and standard deviation",
         "The mean and the standard deviation of each row were tested with torch's "
-        "default, which divides by n - 1: the wrong ones pass, the right ones fail.",
+        "default, which divides by n - 1, so wrong ones pass and right ones fail.",
         "Which `correction` does the formula need?",
         partial(_probe, flat=False, statistics=1),
     ),
     mistake(
         "a single row",
-        "With one row a norm over everything is a layer norm.",
-        "How many rows does it take to see that two rows are mixed?",
+        "With only one row, a norm over everything is a layer norm.",
+        "How many rows does it take to see whether rows are mixed?",
         partial(_probe, size=(1, 3)),
         partial(_probe, size=(1, 4)),
     ),
     mistake(
         "a single row, compared loosely",
-        "One row was tried, and not closely: neither ε's place nor a mixture of rows "
-        "shows there.",
-        "On which rows do √(σ² + ε) and σ + ε differ, and how many rows does it take?",
+        "Only one row was tried, and compared loosely: that shows neither where ε is "
+        "nor whether rows are mixed.",
+        "On which rows do √(σ² + ε) and σ + ε differ most, and how many rows does it "
+        "take?",
         partial(_probe, size=(1, 4), flat=False, within=1e-3),
         partial(_probe, size=(1, 4), flat=False, within=1e-4),
     ),
     mistake(
         "exact comparison",
-        "Rounded numbers were compared with ==, so a right one fails too.",
+        "Rounded numbers were compared exactly, so a right layer norm fails too.",
         "How far apart may two right float64 results be?",
         partial(_probe, within=0.0),
         lambda norm: torch.equal(norm(ROWS), torchs_own(ROWS)),
     ),
     mistake(
-        "verdict turned around",
+        "verdict reversed",
         "The test says yes to the wrong ones and no to the right ones.",
-        "True means: it is layer norm.",
+        "True means that it is a layer norm.",
         lambda norm: not is_layer_norm(norm),
     ),
 )
@@ -184,7 +185,7 @@ def _step_cases(seed: int) -> list[Case]:
 
 @mistake(
     "the tuple was added",
-    "The attention returns two things, and both together were added to x.",
+    "The attention returns a pair, and the whole pair was added to x.",
     "Print `type(attend(x))`: which part of it has the shape of x?",
 )
 def _tuple(x: Tensor, norm: Callable, attend: Callable) -> Any:
@@ -193,7 +194,7 @@ def _tuple(x: Tensor, norm: Callable, attend: Callable) -> Any:
 
 @mistake(
     "the weights were added",
-    "The second thing that the attention returns are its weights.",
+    "The second part of the pair, the weights, was added to x.",
     "Which part of the pair has the shape of x?",
 )
 def _weights(x: Tensor, norm: Callable, attend: Callable) -> Any:
@@ -213,7 +214,7 @@ def _first(x: Tensor, norm: Callable, attend: Callable) -> Any:
 @mistake(
     "residual from the normalised input",
     "The normalised x was added back, so the untouched x is lost.",
-    "Which x stands before the plus in the buggy line?",
+    "Which x comes before the plus in the buggy line?",
 )
 def _normalised(x: Tensor, norm: Callable, attend: Callable) -> Any:
     return norm(x) + attend(norm(x))[0]
@@ -230,7 +231,7 @@ def _alone(x: Tensor, norm: Callable, attend: Callable) -> Any:
 
 @mistake(
     "no norm",
-    "The attention got x as it came.",
+    "The attention got x without the norm.",
     "What goes into the attention in the buggy line?",
 )
 def _raw(x: Tensor, norm: Callable, attend: Callable) -> Any:

@@ -9,16 +9,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.encoder.shared import lacking, normalise, think
+from helpers.exercises.encoder.shared import lacking, normalise, run_feed_forward
 from helpers.exercises.kit import attend, exchanging, normal, padded, shake
 from helpers.models.layers import FeedForward
 from helpers.models.multi_head import MultiHeadAttention
 
 
 class EncoderLayer(nn.Module):
-    """The course's own answer to 4.3; misconceptions exchange one of its steps."""
+    """The course's own answer to 4.3; misconceptions replace one of its steps."""
 
-    biases = "there"  # the reference's parts may be a student's, so it says itself
+    biases = "there"  # said here: the reference's parts may be a student's
 
     def __init__(
         self,
@@ -40,19 +40,19 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """(B, T, D) -> (B, T, D)."""
-        x = self.add(x, lambda y: self.exchange(y, mask), self.norm1)
-        return self.add(x, self.think, self.norm2)
+        x = self.add(x, lambda y: self.self_attend(y, mask), self.norm1)
+        return self.add(x, self.run_feed_forward, self.norm2)
 
-    def exchange(self, x: Tensor, mask: Tensor | None) -> Tensor:
+    def self_attend(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Self-attention."""
         return attend(self.attention, x, x, x, mask)
 
-    def think(self, x: Tensor) -> Tensor:
-        """The feed-forward."""
-        return think(self.feed_forward, x, self.activation)
+    def run_feed_forward(self, x: Tensor) -> Tensor:
+        """The feed-forward network."""
+        return run_feed_forward(self.feed_forward, x, self.activation)
 
     def drop(self, x: Tensor) -> Tensor:
-        """Dropout on what a sublayer puts out."""
+        """Dropout on a sublayer's output."""
         return F.dropout(x, self.rate, self.training)
 
     def normalise(self, norm: nn.Module, x: Tensor) -> Tensor:
@@ -67,7 +67,7 @@ class EncoderLayer(nn.Module):
 
 
 def _biases(call: Any) -> str:
-    """What the course's classes say of themselves, and what a student's have."""
+    """What the course's classes say of themselves, or what a student's class has."""
     if hasattr(call, "biases") and isinstance(call, EncoderLayer):
         return call.biases
     return lacking(
@@ -83,7 +83,7 @@ def _evaluating(call: Any, x: Tensor, mask: Tensor | None = None) -> Look:
 
 
 def _training(call: Any, x: Tensor, mask: Tensor | None = None) -> Look:
-    """From one random state, so that a wrong rate drops the same places in all."""
+    """Start from one random state: a wrong rate always drops the same entries."""
     shake(getattr(call, "norm1", None), getattr(call, "norm2", None))
     torch.default_generator.manual_seed(1)
     return Look({"output": call.train()(x, mask)})
@@ -193,7 +193,7 @@ def _undropped(bare: str) -> Callable:
 
 
 def _half_always(half: str, norm_first: bool) -> Callable:
-    """One half obeys norm_first, the other does not."""
+    """An `add` that obeys norm_first in only one half of the layer."""
     always = _always(norm_first)
 
     def add(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
@@ -204,17 +204,17 @@ def _half_always(half: str, norm_first: bool) -> Callable:
 
 
 def _mask_in(norm_first: bool) -> Callable:
-    """The mask is used in one of the norm orders."""
+    """Self-attention that uses the mask in only one norm order."""
 
-    def exchange(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
+    def self_attend(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
         mask = mask if self.norm_first == norm_first else None
         return attend(self.attention, x, x, x, mask)
 
-    return exchange
+    return self_attend
 
 
 def _bare_thought(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
-    """In pre-norm the feed-forward reads x as it is."""
+    """In pre-norm the feed-forward network reads x as it is."""
     if self.norm_first and norm is self.norm2:
         return x + self.drop(sublayer(x))
     return EncoderLayer.add(self, x, sublayer, norm)
@@ -237,29 +237,29 @@ def _only_query(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
         return EncoderLayer.forward(self, x, mask)
     query = self.normalise(self.norm1, x)
     x = x + self.drop(attend(self.attention, query, x, x, mask))
-    return self.add(x, self.think, self.norm2)
+    return self.add(x, self.run_feed_forward, self.norm2)
 
 
 def _parallel(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
-    first = self.add(x, lambda y: self.exchange(y, mask), self.norm1)
-    return first + self.add(x, self.think, self.norm2) - x
+    first = self.add(x, lambda y: self.self_attend(y, mask), self.norm1)
+    return first + self.add(x, self.run_feed_forward, self.norm2) - x
 
 
 def _turned(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
-    x = self.add(x, self.think, self.norm2)
-    return self.add(x, lambda y: self.exchange(y, mask), self.norm1)
+    x = self.add(x, self.run_feed_forward, self.norm2)
+    return self.add(x, lambda y: self.self_attend(y, mask), self.norm1)
 
 
-def _exchanged(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
-    x = self.add(x, lambda y: self.exchange(y, mask), self.norm2)
-    return self.add(x, self.think, self.norm1)
+def _norms_swapped(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    x = self.add(x, lambda y: self.self_attend(y, mask), self.norm2)
+    return self.add(x, self.run_feed_forward, self.norm1)
 
 
 def _one_norm(name: str) -> Callable:
     def forward(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
         norm = getattr(self, name)
-        x = self.add(x, lambda y: self.exchange(y, mask), norm)
-        return self.add(x, self.think, norm)
+        x = self.add(x, lambda y: self.self_attend(y, mask), norm)
+        return self.add(x, self.run_feed_forward, norm)
 
     return forward
 
@@ -283,7 +283,7 @@ def _published(self: Any, part: nn.Module, x: Tensor) -> Tensor:
 
 
 def _without_biases() -> Iterator[type]:
-    """Every choice of parts that lack them."""
+    """Layers without them in one, two or all three parts."""
     for count in (1, 2, 3):
         for parts in combinations(("attention", "feed_forward", "norms"), count):
             yield swap(biases=f"missing in {' and '.join(parts)}")
@@ -292,15 +292,17 @@ def _without_biases() -> Iterator[type]:
 MISTAKES = (
     mistake(
         "parts without biases",
-        "The layer computes the right thing, but some of its parts have no biases: "
-        "BERT's numbers will not fit into it.",
-        "Build the parts as the task says, without an argument that forbids a bias.",
+        "The layer computes the right thing, but some of its parts have no biases, so "
+        "BERT's parameters will not fit into it.",
+        "Build the parts as the task says, without an argument that switches a bias "
+        "off.",
         *tuple(_without_biases()),
     ),
     mistake(
         "residual from the normalised input",
         "In pre-norm the normalised x was added back, so the untouched x is lost.",
-        "Which x travels along the residual: the one before or after the norm?",
+        "Which x does the residual connection carry: the one before the norm or the "
+        "one after it?",
         swap(add=_from_normalised),
         swap(add=_from_normalised_always),
         swap(add=_from_normalised_once("norm1")),
@@ -314,37 +316,38 @@ MISTAKES = (
     ),
     mistake(
         "no residual around the attention",
-        "The attention's output replaces x, it is not added to it.",
-        "Compare the two halves of your layer: which one lacks a sum?",
+        "The attention's output replaces x instead of being added to it.",
+        "Compare the two halves of your layer: which one is missing a sum?",
         swap(add=_one_residual("norm1")),
     ),
     mistake(
         "no residual around the feed-forward",
-        "The feed-forward's output replaces x, it is not added to it.",
-        "Compare the two halves of your layer: which one lacks a sum?",
+        "The feed-forward network's output replaces x instead of being added to it.",
+        "Compare the two halves of your layer: which one is missing a sum?",
         swap(add=_one_residual("norm2")),
     ),
     mistake(
         "always post-norm",
         "`norm_first` changes nothing: the norm always comes after the sum.",
-        "Where does your `forward` ask for norm_first?",
+        "Where does your `forward` look at norm_first?",
         swap(add=_always(False)),
     ),
     mistake(
         "always pre-norm",
         "`norm_first` changes nothing: the norm always comes before the sublayer.",
-        "Where does your `forward` ask for norm_first?",
+        "Where does your `forward` look at norm_first?",
         swap(add=_always(True)),
     ),
     mistake(
-        "pre-norm and post-norm exchanged",
-        "With norm_first the norm comes last, and without it first.",
+        "pre-norm and post-norm swapped",
+        "With norm_first the norm comes last, and without it the norm comes first.",
         "Read the condition aloud.",
         swap(add=_always(None)),
     ),
     mistake(
         "norm of the sublayer only",
-        "In post-norm the norm got what the sublayer put out, before x was added.",
+        "In post-norm the norm was applied to the sublayer's output before x was "
+        "added.",
         "Which of the two comes first in `Add & Norm`?",
         swap(add=_norm_of_sublayer),
     ),
@@ -356,20 +359,20 @@ MISTAKES = (
     ),
     mistake(
         "second norm missing",
-        "The feed-forward has no norm.",
+        "The feed-forward network has no norm.",
         "How many `Add & Norm` boxes does an encoder layer have?",
         swap(normalise=_no_norm("norm2")),
     ),
     mistake(
         "second norm missing in pre-norm",
-        "In pre-norm the feed-forward reads x without its norm.",
+        "In pre-norm the feed-forward network reads x without its norm.",
         "How many norms does each of your two orders use?",
         swap(add=_bare_thought),
     ),
     mistake(
         "one half with a fixed norm order",
         "One of the two sublayers obeys norm_first, the other does not.",
-        "How often does your `forward` ask for norm_first, and for which sublayers?",
+        "How often does your `forward` look at norm_first, and for which sublayers?",
         *tuple(
             swap(add=_half_always(half, norm_first))
             for half in ("norm1", "norm2")
@@ -378,17 +381,18 @@ MISTAKES = (
     ),
     mistake(
         "one norm for both",
-        "Both sublayers share one norm; each has a gain and a bias of its own.",
-        "How many norms did `__init__` create, and which one is used where?",
+        "Both sublayers share one norm, but each should have a gain and a bias of its "
+        "own.",
+        "How many norms did `__init__` create, and where is each of them used?",
         swap(forward=_one_norm("norm1")),
         swap(forward=_one_norm("norm2")),
         swap(forward=_norm_twice),
     ),
     mistake(
-        "norms exchanged",
-        "The attention got norm2 and the feed-forward norm1.",
-        "Which norm belongs to which sublayer? The stub says it.",
-        swap(forward=_exchanged),
+        "norms swapped",
+        "The attention got norm2 and the feed-forward network norm1.",
+        "Which norm belongs to which sublayer? Look at the stub.",
+        swap(forward=_norms_swapped),
     ),
     mistake(
         "a wrong layer norm",
@@ -399,73 +403,82 @@ MISTAKES = (
     ),
     mistake(
         "dropout active in eval mode",
-        "Dropout goes on after `.eval()`: the functional form does not know the mode.",
-        "Who tells dropout whether the layer is in training?",
+        "Dropout stays on after `.eval()`: the functional form does not know which "
+        "mode the layer is in.",
+        "What tells dropout whether the layer is in training mode?",
         swap(drop=lambda self, x: F.dropout(x, self.rate)),
     ),
     mistake(
         "no dropout",
         "Nothing is dropped in training.",
-        "Where is the dropout of `__init__` used?",
+        "Where do you use the dropout from `__init__`?",
         swap(drop=lambda self, x: x),
     ),
     mistake(
         "a sublayer without dropout",
-        "What one of the two sublayers adds is never dropped.",
-        "Count in your `forward`: sublayers, and uses of the dropout.",
+        "No dropout is applied to the output of one of the two sublayers.",
+        "Count the sublayers in your `forward`, and the places where dropout is used.",
         swap(add=_undropped("norm1")),
         swap(add=_undropped("norm2")),
     ),
     mistake(
-        "dropout fixed",
-        "A tenth is dropped, whatever rate was asked for.",
-        "Follow `dropout` from the arguments of `__init__` to the place of its use.",
+        "dropout rate hard-coded",
+        "The dropout rate is always 0.1, whatever rate was asked for.",
+        "Follow `dropout` from the arguments of `__init__` to the place where it is "
+        "used.",
         swap(drop=lambda self, x: F.dropout(x, 0.1, self.training)),
     ),
     mistake(
         "dropout on the sum",
-        "Dropout took the residual along: with a rate of 1 nothing is left of x.",
+        "Dropout hit the residual too: with a rate of 1 nothing is left of x.",
         "What should be dropped: x, or what the sublayer adds to it?",
         swap(add=_drop_the_sum),
         swap(add=_drop_last),
     ),
     mistake(
         "mask ignored",
-        "The mask changed nothing: tokens attend to padding.",
+        "The mask has no effect, so tokens attend to padding.",
         "Follow `mask` to the call of the attention.",
-        swap(exchange=lambda self, x, mask: attend(self.attention, x, x, x, None)),
+        swap(self_attend=lambda self, x, mask: attend(self.attention, x, x, x, None)),
     ),
     mistake(
         "mask ignored in one norm order",
         "In one of the two norm orders the attention was called without the mask.",
-        "Count the calls of the attention in your `forward`: does each get the mask?",
-        swap(exchange=_mask_in(True)),
-        swap(exchange=_mask_in(False)),
+        "Count the calls of the attention in your `forward`: does each one get the "
+        "mask?",
+        swap(self_attend=_mask_in(True)),
+        swap(self_attend=_mask_in(False)),
     ),
     mistake(
         "mask inverted",
         "The real tokens were blocked and the padding left open.",
-        "True means may attend, here and in MultiHeadAttention.",
+        'True means "may attend", here and in MultiHeadAttention.',
         swap(
-            exchange=lambda self, x, mask: attend(
+            self_attend=lambda self, x, mask: attend(
                 self.attention, x, x, x, mask=None if mask is None else ~mask
             )
         ),
     ),
     mistake(
         "no activation",
-        "The feed-forward is linear: nothing bends between its two layers.",
+        "The feed-forward network is linear: it has no activation function between its "
+        "two layers.",
         "Go back to exercise 4.1.",
         swap(
-            think=lambda self, x: self.linear(x),
+            run_feed_forward=lambda self, x: self.linear(x),
             linear=lambda self, x: self.feed_forward.W_2(self.feed_forward.W_1(x)),
         ),
     ),
     mistake(
         "activation not passed on",
-        "The feed-forward uses ReLU, whatever activation was asked for.",
-        "Follow `activation` from the arguments of `__init__` to the feed-forward.",
-        swap(think=lambda self, x: think(self.feed_forward, x, "relu")),
+        "The feed-forward network uses ReLU, whatever activation was asked for.",
+        "Follow `activation` from the arguments of `__init__` to the feed-forward "
+        "network.",
+        swap(
+            run_feed_forward=lambda self, x: run_feed_forward(
+                self.feed_forward, x, "relu"
+            )
+        ),
     ),
     mistake(
         "eps not passed on",
@@ -475,29 +488,33 @@ MISTAKES = (
     ),
     mistake(
         "activation and eps not passed on",
-        "The feed-forward uses ReLU and the norms 1e-5, whatever was asked for.",
-        "Compare the arguments of `__init__` with those you give to the parts.",
+        "The feed-forward network uses ReLU and the norms use 1e-5, whatever was asked "
+        "for.",
+        "Compare the arguments of `__init__` with those you pass to the parts.",
         swap(
-            think=lambda self, x: think(self.feed_forward, x, "relu"),
+            run_feed_forward=lambda self, x: run_feed_forward(
+                self.feed_forward, x, "relu"
+            ),
             normalise=lambda self, part, x: normalise(part, x, 1e-5),
         ),
     ),
     mistake(
         "only the query normalised",
         "In pre-norm the query was normalised, but key and value were not.",
-        "Self-attention gets one thing three times. Is it the same thing?",
+        "Self-attention gets the same tensor three times. Does yours?",
         swap(forward=_only_query),
     ),
     mistake(
         "feed-forward from the layer's input",
-        "The feed-forward read the layer's x, not what the attention had made of it.",
+        "The feed-forward network read the layer's input, not what the attention had "
+        "made of it.",
         "Which x goes into the second sublayer?",
         swap(forward=_parallel),
     ),
     mistake(
         "feed-forward first",
-        "The feed-forward came before the attention.",
-        "In which order do the two sublayers stand in the figure?",
+        "The feed-forward network came before the attention.",
+        "In which order does the figure show the two sublayers?",
         swap(forward=_turned),
     ),
 )

@@ -33,12 +33,12 @@ class LayerNorm(nn.Module):
         return self.finish(self.standard(x))
 
     def standard(self, x: Tensor) -> Tensor:
-        """Mean 0 and variance 1; misconceptions exchange it."""
+        """Bring each row to mean 0 and variance 1; misconceptions replace it."""
         spread, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
         return (x - mean) * (spread + self.eps).rsqrt()
 
     def finish(self, x: Tensor) -> Tensor:
-        """Gain and bias; misconceptions exchange it."""
+        """Apply gain and bias; misconceptions replace it."""
         return torch.addcmul(self.bias, self.weight, x)
 
 
@@ -46,7 +46,7 @@ PLAIN = "output with gain 1 and bias 0"
 
 
 def _look(call: Any, x: Tensor, gain: Tensor, shift: Tensor) -> Look:
-    """Run with a gain and a bias that are not 1 and 0."""
+    """Run with a gain and a bias that are not 1 and 0, then with 1 and 0."""
     seen = {}
     for name in ("weight", "bias"):
         seen[f"part {name}"] = _learned(getattr(call, name, None))
@@ -56,7 +56,7 @@ def _look(call: Any, x: Tensor, gain: Tensor, shift: Tensor) -> Look:
     for name, wanted in (("weight", "ones"), ("bias", "zeros")):
         numbers = getattr(call, name).detach()
         right = torch.equal(numbers, getattr(torch, wanted)(numbers.shape).to(numbers))
-        seen[f"{name} of the fresh module"] = wanted if right else f"not all {wanted}"
+        seen[f"{name} of a new module"] = wanted if right else f"not all {wanted}"
     for name, one in (("output", (gain.to(x), shift.to(x))), (PLAIN, (1.0, 0.0))):
         numbers = {
             part: torch.zeros_like(gain).to(x) + value
@@ -101,10 +101,10 @@ def _cases(seed: int) -> list[Case]:
 
 
 def _centred(case: Case, outputs: Mapping[str, Any]) -> str | None:
-    """The mean of each row, where gain and bias were 1 and 0."""
+    """The first row whose mean is not 0, where gain and bias were 1 and 0."""
     means = outputs[PLAIN].mean(-1).flatten()
     off = means[means.abs() > 1e-3]
-    return f"one has {off[0].item():.4f}" if off.numel() else None
+    return f"one has mean {off[0].item():.4f}" if off.numel() else None
 
 
 swap = exchanging(LayerNorm)
@@ -119,7 +119,7 @@ def _over(*axes: int, eps: float | None = None) -> Callable:
 
 
 def _without_axis(of_mean: bool) -> Callable:
-    """The mean, or else only the variance, without the axis of size 1."""
+    """A mean, or else only a variance, without the axis of size 1."""
 
     def step(self: LayerNorm, x: Tensor) -> Tensor:
         centred = x - x.mean(-1, keepdim=not of_mean)
@@ -143,7 +143,7 @@ def _published(self: LayerNorm, x: Tensor) -> Tensor:
 
 
 def _start(**numbers: Callable) -> Callable:
-    """An `__init__` whose gain or bias starts as other numbers."""
+    """An `__init__` that starts the gain or the bias as other numbers."""
 
     def build(self: LayerNorm, d_model: int, eps: float = 1e-5) -> None:
         LayerNorm.__init__(self, d_model, eps)
@@ -186,25 +186,25 @@ MISTAKES = (
     mistake(
         "unbiased variance",
         "The variance was divided by n - 1, the default of torch's `var` and `std`.",
-        "By how many numbers does σ² in the formula divide? Look at `correction`.",
+        "What does σ² in the formula divide by? Look at `correction`.",
         swap(standard=_unbiased),
     ),
     mistake(
         "epsilon outside the root",
-        "Epsilon was added to the standard deviation, after the root.",
-        "Where does ε stand in the formula: under the root or beside it?",
+        "Epsilon was added to the standard deviation, after the root was taken.",
+        "Where is ε in the formula: under the root or outside it?",
         swap(standard=_outside),
     ),
     mistake(
         "unbiased, and epsilon outside",
-        "Two things at once, as in a published class: the variance was divided by "
-        "n - 1, and epsilon was added after the root.",
-        "Print the variance of [2, -1, 3, 0], then look where ε stands in the formula.",
+        "Two mistakes at once, as in a class that was published: the variance was "
+        "divided by n - 1, and epsilon was added after the root was taken.",
+        "Print the variance of [2, -1, 3, 0], then look where ε is in the formula.",
         swap(standard=_published),
     ),
     mistake(
         "no epsilon",
-        "Epsilon is missing: a constant row is 0 divided by 0.",
+        "Epsilon is missing, so a constant row becomes 0 divided by 0.",
         "What is the variance of a row whose numbers are all equal?",
         swap(standard=_over(-1, eps=0.0)),
         swap(
@@ -214,40 +214,41 @@ MISTAKES = (
         ),
     ),
     mistake(
-        "epsilon fixed",
-        "Epsilon is 1e-5, whatever the class was built with.",
+        "epsilon hard-coded",
+        "Epsilon is always 1e-5, whatever the class was built with.",
         "Does `forward` use the eps that `__init__` was given?",
         swap(standard=_over(-1, eps=1e-5)),
     ),
     mistake(
         "over the tokens",
-        "Mean and variance run over the tokens of a sentence: a word's numbers depend "
-        "on its neighbours.",
-        "Each vector is normalised by itself. Which axis holds its numbers?",
+        "The mean and variance are taken over the tokens of a sentence, so a word's "
+        "numbers depend on its neighbours.",
+        "Each vector is normalised on its own. Which axis holds its numbers?",
         swap(standard=_over(-2)),
         swap(standard=_over(1)),
     ),
     mistake(
         "over the batch",
-        "Mean and variance run over axis 0: that is nearly a batch norm.",
-        "Each vector is normalised by itself. Which axis holds its numbers?",
+        "The mean and variance are taken over axis 0, which is almost batch norm.",
+        "Each vector is normalised on its own. Which axis holds its numbers?",
         swap(standard=_over(0)),
     ),
     mistake(
         "over everything",
         "One mean and one variance were taken for the whole tensor.",
-        "How many means does a batch of 2 sentences of 5 words have?",
+        "How many means should there be for 2 sentences of 5 words?",
         swap(standard=_over()),
     ),
     mistake(
         "over tokens and features",
         "One mean and one variance were taken for each sentence.",
-        "How many means does a sentence of 5 words have?",
+        "How many means should there be for a sentence of 5 words?",
         swap(standard=_over(-2, -1)),
     ),
     mistake(
         "mean not subtracted",
-        "The rows were divided by their spread, but not centred first.",
+        "The rows were divided by their standard deviation without being centred "
+        "first.",
         "What happens to x before the division?",
         swap(
             standard=lambda self, x: (
@@ -270,7 +271,7 @@ MISTAKES = (
         "variance not around the mean",
         "The squares of the numbers themselves were averaged, not the squares of their "
         "distances from the mean.",
-        "What stands in the brackets of σ² in the formula?",
+        "In the formula for σ², what is squared?",
         swap(
             standard=lambda self, x: (
                 (x - x.mean(-1, keepdim=True))
@@ -281,7 +282,8 @@ MISTAKES = (
     mistake(
         "only the mean divided",
         "The mean was divided by the root, and then subtracted from x.",
-        "Which does Python take first, minus or division, where no brackets stand?",
+        "Without brackets, which does Python do first: the subtraction or the "
+        "division?",
         swap(
             standard=lambda self, x: (
                 x
@@ -291,17 +293,18 @@ MISTAKES = (
         ),
     ),
     mistake(
-        "axis of the means lost",
-        "A mean or a variance per row came back without its last axis, so it does not "
-        "line up with x.",
-        "Which shape has `x.mean(-1)`, and which one do the stub's comments promise?",
+        "last axis of the mean lost",
+        "The mean or the variance of the rows lost its last axis, so it does not line "
+        "up with x.",
+        "What shape does `x.mean(-1)` have, and what shape do the stub's comments "
+        "promise?",
         swap(standard=_without_axis(True)),
         swap(standard=_without_axis(False)),
     ),
     mistake(
         "no root",
         "The rows were divided by the variance itself.",
-        "Which power of σ² stands under the fraction line?",
+        "Which power of σ² is in the denominator of the formula?",
         swap(
             standard=lambda self, x: (
                 (x - x.mean(-1, keepdim=True))
@@ -317,45 +320,46 @@ MISTAKES = (
     ),
     mistake(
         "gain and bias missing",
-        "The class has no parameters: it can't learn how wide its outputs should be.",
+        "The class has no parameters, so it can't learn how wide its outputs should "
+        "be.",
         "Which two symbols of the formula are learned?",
         _Bare,
     ),
     mistake(
         "gain and bias under other names",
         "The class has parameters, but they are not called weight and bias.",
-        "What does the task want the gain and the bias to be called, and why?",
+        "What names does the task give the gain and the bias, and why?",
         _Greek,
     ),
     mistake(
         "gain and bias not learned",
-        "Gain and bias are plain tensors: `parameters()` does not list them.",
-        "Which class of torch turns a tensor into something that is learned?",
+        "The gain and bias are plain tensors, so `parameters()` does not list them.",
+        "Which torch class turns a tensor into something that is learned?",
         _Plain,
         _Buffers,
     ),
     mistake(
         "gain does not start as ones",
-        "The formula is right, but a fresh module does not have a gain of ones: it "
+        "The formula is right, but a new layer's gain is not all ones, so the layer "
         "does more than normalise before it has learned anything.",
-        "By which number do you multiply if nothing should change?",
+        "Which number can you multiply by without changing anything?",
         swap(__init__=_start(weight=torch.zeros)),
         swap(__init__=_start(weight=torch.randn)),
     ),
     mistake(
         "bias does not start as zeros",
-        "The formula is right, but a fresh module does not have a bias of zeros: it "
+        "The formula is right, but a new layer's bias is not all zeros, so the layer "
         "does more than normalise before it has learned anything.",
-        "Which number do you add if nothing should change?",
+        "Which number can you add without changing anything?",
         swap(__init__=_start(bias=torch.ones)),
         swap(__init__=_start(bias=torch.randn)),
     ),
     mistake(
         "gain and bias start as other numbers",
-        "The formula is right, but in a fresh module neither is the gain all ones nor "
-        "the bias all zeros.",
-        "By which number do you multiply, and which one do you add, if nothing should "
-        "change?",
+        "The formula is right, but in a new layer the gain is not all ones and the "
+        "bias is not all zeros.",
+        "Which number can you multiply by, and which can you add, without changing "
+        "anything?",
         swap(__init__=_start(weight=torch.zeros, bias=torch.ones)),
         swap(__init__=_start(weight=torch.randn, bias=torch.randn)),
     ),
@@ -366,8 +370,8 @@ MISTAKES = (
         swap(finish=lambda self, x: self.weight * x),
     ),
     mistake(
-        "gain and bias exchanged",
-        "The bias multiplies and the gain is added.",
+        "gain and bias swapped",
+        "The result is multiplied by the bias, and the gain is added to it.",
         "Which of the two starts as ones, and why?",
         swap(finish=lambda self, x: self.bias * x + self.weight),
     ),
@@ -388,7 +392,10 @@ EXERCISES = (
         proves="a row that hardly varies, a constant row, gain and bias, fresh ones of "
         "1 and 0, small rows, float32, the gradient",
         properties=(
-            Property("Has every row the mean 0, where gain is 1 and bias 0", _centred),
+            Property(
+                "Does every row have mean 0 where the gain is 1 and the bias 0",
+                _centred,
+            ),
         ),
         misconceptions=MISTAKES,
     ),

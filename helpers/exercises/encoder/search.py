@@ -43,19 +43,19 @@ def _cases(seed: int) -> list[Case]:
 
 
 def anywhere(name: str, draw: torch.Generator) -> Case:
-    """Padding that does not stand at the end."""
+    """A case whose padding is not at the end."""
     real = torch.tensor([[0, 0, 1, 1, 1], [1, 0, 1, 0, 1], [1, 1, 0, 0, 1]]).bool()
     hidden = 1 + normal(draw, 3, 5, 4)
     return Case(name, (hidden, real), inputs=("hidden", "real"))
 
 
 def _alone(case: Case, outputs: Mapping[str, Any]) -> str | None:
-    """What stands at padding must not matter: compare with the tokens cut out."""
+    """Padding must not matter: compare with a mean of the real tokens alone."""
     hidden, real = case.args
     for row in range(len(hidden)):
         expected = hidden[row, real[row]].mean(0)
         if (outputs["sentence"][row] - expected).abs().max() > 1e-4:
-            return f"sentence {row}, with {int(real[row].sum())} tokens, is another"
+            return f"sentence {row}, with {int(real[row].sum())} tokens, is not"
     return None
 
 
@@ -75,34 +75,34 @@ def _up_to_the_last(hidden: Tensor, real: Tensor) -> Tensor:
 MISTAKES = (
     mistake(
         "padding only at the end",
-        "The first tokens of each sentence were averaged, as many as are real; but "
-        "padding may also stand in front or between.",
+        "The first tokens of each sentence were averaged, as many as are real, but "
+        "padding may also come first or in between.",
         "`real` says for each token whether it counts, not only how many do.",
         _up_to_the_last,
     ),
     mistake(
         "padding included",
-        "The mean runs over padding, too, which means nothing.",
+        "The mean includes the padding, whose vectors mean nothing.",
         "Does your function use `real`?",
         lambda hidden, real: hidden.mean(1),
     ),
     mistake(
-        "numbers of tokens without an axis",
-        "The sums are (batch, d_model), the numbers of tokens only (batch): they do "
-        "not line up.",
-        "Shapes are lined up from the right. Which axis should a sum not lose?",
+        "token counts without an axis",
+        "The sums are (batch, d_model), but the token counts are only (batch), so they "
+        "do not line up.",
+        "Shapes line up from the right. Which axis should a sum not lose?",
         lambda hidden, real: _summed(hidden, real) / real.sum(1),
     ),
     mistake(
-        "tokens met features",
+        "tokens lined up with features",
         "`real` has no axis for the features, or has it in the wrong place.",
-        "Shapes are lined up from the right: write both below each other.",
+        "Shapes line up from the right: write one below the other.",
         lambda hidden, real: _by_count((hidden * real).sum(1), real),
         lambda hidden, real: _by_count((hidden * real[:, None]).sum(1), real),
     ),
     mistake(
         "padding in the sum",
-        "The sum runs over padding, too, though it was divided by the right number.",
+        "The sum includes the padding, though it was divided by the right number.",
         "Which vectors did you add up for the shortest sentence?",
         lambda hidden, real: _by_count(hidden.sum(1), real),
     ),
@@ -114,14 +114,14 @@ MISTAKES = (
     ),
     mistake(
         "sum instead of mean",
-        "The real tokens were added up and not divided.",
+        "The real tokens were added up but not divided.",
         "What turns a sum into a mean?",
         _summed,
     ),
     mistake(
         "divided by all tokens of the batch",
-        "The sum was divided by the number of real tokens of all sentences together.",
-        "Along which axis does the number of tokens belong to one sentence?",
+        "The sum was divided by the number of real tokens in the whole batch.",
+        "Along which axis do you count the tokens of a single sentence?",
         lambda hidden, real: _summed(hidden, real) / real.sum(),
     ),
     mistake(
@@ -132,7 +132,7 @@ MISTAKES = (
     ),
     mistake(
         "mean of the padding",
-        "The mean runs over the padding, not over the real tokens.",
+        "The mean was taken over the padding, not over the real tokens.",
         "True means a real token.",
         lambda hidden, real: (
             _summed(hidden, ~real) / (~real).sum(-1, keepdim=True).clamp(min=1)
@@ -141,7 +141,7 @@ MISTAKES = (
     ),
     mistake(
         "over the features",
-        "The mean runs over the features: one number per token came back.",
+        "The mean was taken over the features, so one number per token came back.",
         "Which axis of (batch, length, d_model) should be gone afterwards?",
         lambda hidden, real: hidden.mean(-1) * real,
         lambda hidden, real: hidden.mean(-1),

@@ -1,7 +1,7 @@
-"""What the exercises share: random inputs, and layers computed from their weights.
+"""What the exercises share: parts computed from their weights.
 
-The references read the weights out of the student's parts and compute everything else
-themselves. So a part that was built with the wrong options is noticed.
+The references only take the weights from the student's parts and compute everything
+else themselves, so a part that was built with the wrong options is noticed.
 """
 
 from typing import Any
@@ -13,29 +13,31 @@ from helpers.models.layers import ACTIVATIONS
 
 
 def normalise(norm: Any, x: Tensor, eps: float) -> Tensor:
-    """Layer norm with a part's gain and bias."""
+    """Layer norm with the gain and bias of a norm."""
     return F.layer_norm(x, x.shape[-1:], norm.weight, norm.bias, eps)
 
 
 def linears(part: nn.Module) -> tuple[nn.Linear, nn.Linear]:
-    """The two layers of a feed-forward part."""
+    """The two linear layers of a feed-forward network."""
     if hasattr(part, "W_1") and hasattr(part, "W_2"):
         return part.W_1, part.W_2
     first, second = [one for one in part.modules() if isinstance(one, nn.Linear)][:2]
     return first, second
 
 
-def think(part: nn.Module, x: Tensor, activation: str) -> Tensor:
-    """The feed-forward formula with a part's weights."""
+def run_feed_forward(part: nn.Module, x: Tensor, activation: str) -> Tensor:
+    """The feed-forward formula with the weights of a network."""
     first, second = linears(part)
     return second(ACTIVATIONS[activation](first(x)))
 
 
 def lacking(**parts: Any) -> str:
-    """Which parts lack a bias, in words; a part that has no bias at all is None there.
+    """Which parts lack a bias, in words.
+
+    A module built without one has a `bias` that is None.
 
     Args:
-        **parts: name -> modules that should all hold biases
+        **parts: name -> modules that should all have biases
     """
     found = [
         name

@@ -16,7 +16,7 @@ from helpers.models.positions import PositionalEncoding
 
 
 class Encoder(nn.Module):
-    """The course's own answer to 4.4; misconceptions exchange one of its steps."""
+    """The course's own answer to 4.4; misconceptions replace one of its steps."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Encoder(nn.Module):
         return x
 
     def run(self, layer: Any, x: Tensor, mask: Tensor | None, options: tuple) -> Tensor:
-        """One layer, computed from the weights of the student's and these options."""
+        """One layer, with the weights of the student's and with these options."""
         same = LayerInSteps.__new__(LayerInSteps)
         nn.Module.__init__(same)
         same.attention, same.feed_forward = layer.attention, layer.feed_forward
@@ -87,7 +87,7 @@ def _observe(call: Any, ids: Tensor, mask: Tensor | None) -> Look:
     seen["different layers"] = len({id(layer) for layer in layers})
     for layer in layers:
         shake(getattr(layer, "norm1", None), getattr(layer, "norm2", None))
-    torch.default_generator.manual_seed(1)  # a wrong rate drops the same places in all
+    torch.default_generator.manual_seed(1)  # a wrong rate drops the same entries
     return Look({**seen, "output": call(ids, mask)})
 
 
@@ -110,7 +110,7 @@ def _training(call: Any, ids: Tensor, mask: Tensor | None = None) -> Look:
     return _observe(call.double().train(), ids, mask)
 
 
-# Tables of positions are made in float32 before a module turns to float64.
+# Tables of positions are computed in float32 before a module is moved to float64.
 TABLE = 1e-6
 
 
@@ -225,7 +225,7 @@ def _norm_always(self: Any, x: Tensor) -> Tensor:
     return F.layer_norm(x, x.shape[-1:], eps=self.options[3])
 
 
-def _norm_always_as_born(self: Any, x: Tensor) -> Tensor:
+def _norm_always_with_default_eps(self: Any, x: Tensor) -> Tensor:
     return F.layer_norm(x, x.shape[-1:])
 
 
@@ -235,7 +235,7 @@ def _words_twice(self: Any, ids: Tensor) -> Tensor:
 
 
 def _two_defaults() -> list[type]:
-    """The layers with two options as they are by default."""
+    """Encoders whose layers have the default of two options."""
     default = (0.1, "relu", False, 1e-5)
 
     def change(places: tuple[int, int]) -> Callable:
@@ -260,14 +260,14 @@ def _plain(self: Any, ids: Tensor) -> Tensor:
 MISTAKES = (
     mistake(
         "embedding not scaled",
-        "The words' vectors were not multiplied by the root of d_model.",
+        "The word vectors were not multiplied by the root of d_model.",
         "Compare the first line of your `forward` with the formula.",
         swap(embed=_plain),
     ),
     mistake(
         "positions scaled too",
         "The sum of words and positions was scaled; only the words should be.",
-        "What stands inside the brackets that you multiply?",
+        "What is inside the brackets that you multiply?",
         swap(
             embed=lambda self, ids: (
                 self.positions(self.embedding(ids)) * self.embedding.embedding_dim**0.5
@@ -276,8 +276,8 @@ MISTAKES = (
     ),
     mistake(
         "scaled by d_model",
-        "The words' vectors were multiplied by d_model itself.",
-        "Which function of d_model stands in the formula?",
+        "The word vectors were multiplied by d_model itself.",
+        "Which function of d_model appears in the formula?",
         swap(
             embed=lambda self, ids: self.positions(
                 self.embedding(ids) * self.embedding.embedding_dim
@@ -286,9 +286,9 @@ MISTAKES = (
     ),
     mistake(
         "divided by the root",
-        "The words' vectors were divided by the root of d_model: they almost vanish "
-        "beside the positions.",
-        "Should words or positions carry most of the sum?",
+        "The word vectors were divided by the root of d_model, so they almost vanish "
+        "next to the positions.",
+        "Which should contribute most to the sum: the words or the positions?",
         swap(
             embed=lambda self, ids: self.positions(
                 self.embedding(ids) / self.embedding.embedding_dim**0.5
@@ -297,8 +297,9 @@ MISTAKES = (
     ),
     mistake(
         "no positions",
-        "The positions were never added: any order of words gives the same vectors.",
-        "Which part of `__init__` does your `forward` not use?",
+        "The positions were never added, so any order of the words gives the same "
+        "vectors.",
+        "Which of the parts that `__init__` creates does your `forward` not use?",
         swap(
             embed=lambda self, ids: (
                 self.embedding(ids) * self.embedding.embedding_dim**0.5
@@ -307,142 +308,144 @@ MISTAKES = (
     ),
     mistake(
         "words added twice",
-        "The words' vectors were added to a sum that holds them already.",
+        "The word vectors were added to a sum that already contains them.",
         "What does `PositionalEncoding` return: its rows, or x plus its rows?",
         swap(embed=_words_twice),
     ),
     mistake(
         "max_length ignored",
-        "There are 512 positions, whatever max_length says.",
+        "There are always 512 positions, whatever max_length says.",
         "Follow `max_length` from the arguments of `__init__` to the positions.",
         _FixedLength,
     ),
     mistake(
         "mask not passed on",
-        "The layers were called without the mask: tokens attend to padding.",
+        "The layers were called without the mask, so tokens attend to padding.",
         "Follow `mask` to the call of each layer.",
         swap(climb=lambda self, x, mask: Encoder.climb(self, x, None)),
     ),
     mistake(
         "mask for the first layer only",
         "Only the first layer got the mask.",
-        "Does padding become readable after one layer?",
+        "Is padding any more meaningful after one layer?",
         swap(climb=_mask_once),
     ),
     mistake(
         "one layer, many times",
-        "All layers are one and the same object: they share their weights.",
+        "All layers are the same object, so they share their weights.",
         "How often is EncoderLayer called? `[layer] * 3` holds one layer three times.",
         swap(stack=_same_layer),
     ),
     mistake(
         "layers in a plain list",
-        "The layers are in a plain list: torch does not look into it, and "
+        "The layers are in a plain list: torch does not look inside it, so "
         "`parameters()` misses them.",
-        "Which list of torch registers the modules that it holds?",
+        "Which of torch's lists registers the modules that it holds?",
         swap(stack=_plain_list),
     ),
     mistake(
         "every layer reads the embedding",
-        "Each layer got the embedded words; what the layer before had made of them "
-        "was lost.",
+        "Every layer read the embedded words, so what the layer before had made of "
+        "them was lost.",
         "What goes into the second layer?",
         swap(climb=_from_the_start),
     ),
     mistake(
         "only the first layer",
-        "The result is what the first layer put out.",
+        "The result is the output of the first layer.",
         "Does the loop end too early? Look at the indentation of `return`.",
         swap(climb=_only_first),
         swap(climb=_only_first_returned),
     ),
     mistake(
         "a residual around each layer",
-        "Each layer's output was added to its input; the residuals are inside already.",
+        "Each layer's output was added to its input, but the residuals are already "
+        "inside the layers.",
         "Does the encoder add anything that its layers don't?",
         swap(climb=_residuals),
     ),
     mistake(
         "last norm missing",
-        "With norm_first nothing normalises the last sum.",
+        "With norm_first, nothing normalises the last sum.",
         "What comes out of a pre-norm layer: something normalised, or a sum?",
         swap(finish=lambda self, x: x),
     ),
     mistake(
         "last norm always",
-        "The last norm is also there without norm_first, where each layer ends with "
-        "one of its own.",
+        "The last norm is applied without norm_first too, where each layer already "
+        "ends with a norm of its own.",
         "When is the last norm needed?",
         swap(finish=_norm_always),
-        swap(finish=_norm_always_as_born),
+        swap(finish=_norm_always_with_default_eps),
     ),
     mistake(
         "last norm after every layer",
-        "The last norm came after each layer, not once at the end.",
+        "The last norm was applied after every layer, not once at the end.",
         "Is it inside your loop?",
         swap(climb=_norm_every_layer, finish=lambda self, x: x),
     ),
     mistake(
         "no dropout",
-        "Nothing is dropped from the sum of words and positions in training.",
-        "Where is the dropout of `__init__` used?",
+        "In training, nothing is dropped from the sum of words and positions.",
+        "Where do you use the dropout from `__init__`?",
         swap(drop=lambda self, x: x),
     ),
     mistake(
         "dropout before the positions",
-        "Dropout hit the words before the positions were added.",
-        "In which order do the two steps stand in the task?",
+        "Dropout was applied to the words before the positions were added.",
+        "In which order does the task list the two steps?",
         swap(embed=_drop_words, drop=lambda self, x: x),
     ),
     mistake(
         "dropout active in eval mode",
-        "Dropout goes on after `.eval()`: the functional form does not know the mode.",
-        "Who tells dropout whether the encoder is in training?",
+        "Dropout stays on after `.eval()`: the functional form does not know which "
+        "mode the encoder is in.",
+        "What tells dropout whether the encoder is in training mode?",
         swap(drop=lambda self, x: F.dropout(x, self.options[0])),
     ),
     mistake(
         "norm_first not passed on",
         "The layers are post-norm, whatever norm_first says.",
-        "Compare the arguments of `__init__` with those you give to each layer.",
+        "Compare the arguments of `__init__` with those you pass to each layer.",
         swap(run=_with_options(lambda rate, act, pre, eps: (rate, act, False, eps))),
     ),
     mistake(
         "activation not passed on",
         "The layers use ReLU, whatever activation was asked for.",
-        "Compare the arguments of `__init__` with those you give to each layer.",
+        "Compare the arguments of `__init__` with those you pass to each layer.",
         swap(run=_with_options(lambda rate, act, pre, eps: (rate, "relu", pre, eps))),
     ),
     mistake(
         "eps not passed on",
         "The layers' norms use an epsilon of 1e-5, whatever was asked for.",
-        "Compare the arguments of `__init__` with those you give to each layer.",
+        "Compare the arguments of `__init__` with those you pass to each layer.",
         swap(run=_with_options(lambda rate, act, pre, eps: (rate, act, pre, 1e-5))),
     ),
     mistake(
         "two options not passed on",
         "Two of the four options did not reach the layers.",
-        "Compare the arguments of `__init__` with those you give to each layer.",
+        "Compare the arguments of `__init__` with those you pass to each layer.",
         *tuple(_two_defaults()),
     ),
     mistake(
         "only the dropout passed on",
         "The layers were built with the default activation, norm order and epsilon.",
-        "Compare the arguments of `__init__` with those you give to each layer.",
+        "Compare the arguments of `__init__` with those you pass to each layer.",
         swap(
             run=_with_options(lambda rate, act, pre, eps: (rate, "relu", False, 1e-5))
         ),
     ),
     mistake(
         "dropout not passed on",
-        "The layers drop a tenth, whatever rate was asked for.",
-        "Compare the arguments of `__init__` with those you give to each layer.",
+        "The layers' dropout rate is 0.1, whatever rate was asked for.",
+        "Compare the arguments of `__init__` with those you pass to each layer.",
         swap(run=_with_options(lambda rate, act, pre, eps: (0.1, act, pre, eps))),
     ),
     mistake(
         "no option passed on",
         "The layers were built with sizes only: dropout, activation, norm order and "
-        "epsilon are their defaults.",
-        "Compare the arguments of `__init__` with those you give to each layer.",
+        "epsilon are left at their defaults.",
+        "Compare the arguments of `__init__` with those you pass to each layer.",
         swap(run=_with_options(lambda rate, act, pre, eps: (0.1, "relu", False, 1e-5))),
     ),
 )

@@ -1,7 +1,7 @@
 """Lesson 06: three masks, a test for leaks, batches, a training step, a schedule.
 
 Masks are compared exactly: shape, boolean type and every entry. A training step is
-compared by its loss and by the weights it leaves behind, twice in a row.
+judged by its loss and by the weights it leaves behind, twice in a row.
 """
 
 from helpers.exercises.kit import exercises_in

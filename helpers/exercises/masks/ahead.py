@@ -37,7 +37,7 @@ def _no_self(length: int) -> Tensor:
 
 @mistake(
     "inverted",
-    "True marks the future; in this course True means may attend.",
+    'True marks the future, but in this course True means "may attend".',
     "Read row 0 aloud: the first query may attend to which keys?",
     lambda length: ~_all(length).tril(),
 )
@@ -47,7 +47,7 @@ def _inverted(length: int) -> Tensor:
 
 @mistake(
     "future open by one",
-    "Each token sees its successor, which is just the token it has to predict.",
+    "Each token sees the next one, which is exactly the token it has to predict.",
     "Read row 0: how many keys exist when the first token asks?",
     lambda length: ~_all(length).triu(2),
 )
@@ -66,10 +66,10 @@ def _upper(length: int) -> Tensor:
 
 
 @mistake(
-    "numbers for a boolean",
-    "The triangle is right, but of numbers; `&`, `~` and torch's attention take it for "
-    "something else.",
-    "Which dtype does `torch.ones` have unless it is told?",
+    "numbers instead of booleans",
+    "The triangle is right, but it holds numbers; `&`, `~` and torch's attention take "
+    "those for something else.",
+    "Which dtype does `torch.ones` have by default?",
     lambda length: torch.ones(length, length).tril().long(),
     lambda length: torch.ones(length, length).tril().int(),
     lambda length: torch.ones(length, length).tril().to(torch.uint8),
@@ -80,9 +80,9 @@ def _numbers(length: int) -> Tensor:
 
 @mistake(
     "numbers that mark the future",
-    "A 1 marks the future, and it is a number: the habit of code that adds the mask, "
-    "times something very negative, to the scores.",
-    "The docstring promises a boolean, and True for what may be looked at.",
+    "A 1 marks the future, and it is a number, as in code that multiplies the mask by "
+    "a very negative number and adds it to the scores.",
+    "The docstring promises a boolean, with True for what may be looked at.",
     lambda length: torch.ones(length, length).triu(1).long(),
     lambda length: torch.ones(length, length).triu(1).int(),
 )
@@ -91,9 +91,9 @@ def _marked(length: int) -> Tensor:
 
 
 @mistake(
-    "ready to be added",
-    "The mask holds 0 and very negative numbers, ready to be added to scores.",
-    "The docstring promises a boolean: True = may attend.",
+    "additive mask",
+    "The mask holds 0 and very negative numbers, made to be added to the scores.",
+    'The docstring promises a boolean: True means "may attend".',
     lambda length: (~look_ahead_mask(length)) * -1e9,
 )
 def _added(length: int) -> Tensor:
@@ -120,7 +120,7 @@ def _alone(length: int) -> Tensor:
 
 @mistake(
     "more axes than promised",
-    "The triangle is right; it has axes in front that were not asked for.",
+    "The triangle is right, but it has extra axes in front.",
     "The docstring promises (T, T). Broadcasting adds the others by itself.",
     lambda length: look_ahead_mask(length)[None],
 )

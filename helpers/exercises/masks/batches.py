@@ -1,4 +1,4 @@
-"""6.6: pairs into a batch, and the target shifted against itself."""
+"""6.6: pairs made into a batch, and the target shifted by one token."""
 
 import copy
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def _table(
 def collate(
     pairs: Pairs, *, table: Callable[[list[list[int]]], Tensor] = _table
 ) -> tuple[Tensor, Tensor]:
-    """The course's own answer to the first half of 6.6, with a step to exchange."""
+    """The course's own answer to the first half of 6.6, with a step to replace."""
     return table([source for source, _ in pairs]), table([t for _, t in pairs])
 
 
@@ -70,7 +70,7 @@ def _cases(seed: int) -> list[Case]:
 
 
 def _collating(call: Callable, pairs: Pairs) -> Look:
-    """The two tables, and whether the caller's lists are what they were."""
+    """Judge the two tables, and that the caller's lists are unchanged."""
     before = copy.deepcopy(pairs)
     result: Any = call(pairs)
     two = isinstance(result, tuple | list) and len(result) == 2
@@ -84,16 +84,16 @@ swap = exchanging(collate)
 
 _left = mistake(
     "padding in front",
-    "The padding stands in front of the sentences; it belongs behind them.",
-    "Where does the start token of the shorter sentence land?",
+    "The padding comes before the sentences, but it belongs after them.",
+    "Where does the start token of the shorter sentence end up?",
     swap(table=partial(_table, left=True)),
 )
 
 
 _filler = mistake(
-    "another filler than 0",
-    "Short sentences are filled up with another id than 0.",
-    "Which id does every mask of this lesson take for padding?",
+    "wrong padding id",
+    "Short sentences are padded with an id other than 0.",
+    "Which id does every mask in this lesson take for padding?",
     swap(table=partial(_table, filler=1)),
     swap(table=partial(_table, filler=2)),
     swap(table=partial(_table, filler=-100)),
@@ -102,8 +102,8 @@ _filler = mistake(
 
 
 @mistake(
-    "places before the batch",
-    "The tables are (place, batch); the batch should come first.",
+    "positions before the batch",
+    "The tables are (position, batch), but the batch should come first.",
     "Which axis holds the pairs? `pad_sequence` has an argument for that.",
 )
 def _places_first(pairs: Pairs) -> tuple[Tensor, Tensor]:
@@ -112,7 +112,7 @@ def _places_first(pairs: Pairs) -> tuple[Tensor, Tensor]:
 
 _cut = mistake(
     "cut to the shortest",
-    "Longer sentences were cut; their ends are lost.",
+    "Longer sentences were cut off, so their ends are lost.",
     "Which sentence decides how wide the table is?",
     swap(table=lambda side: _table(side, width=min(map(len, side)))),
 )
@@ -120,7 +120,7 @@ _cut = mistake(
 
 @mistake(
     "both sides equally wide",
-    "Source and target were filled up to one common length; each side has its own.",
+    "Source and target were padded to one common length, but each side has its own.",
     "Which sentences share a tensor?",
 )
 def _one_width(pairs: Pairs) -> tuple[Tensor, Tensor]:
@@ -139,8 +139,8 @@ def _swapped(pairs: Pairs) -> tuple[Tensor, Tensor]:
 
 _floats = mistake(
     "ids as floats",
-    "The ids are floats; an embedding looks rows up by whole numbers.",
-    "Which dtype does `torch.zeros` have unless it is told?",
+    "The ids are floats, but an embedding looks rows up by whole numbers.",
+    "Which dtype does `torch.zeros` have by default?",
     swap(table=lambda side: _table(side).double()),
     swap(table=lambda side: _table(side).float()),
 )
@@ -148,8 +148,8 @@ _floats = mistake(
 
 @mistake(
     "pairs lengthened in place",
-    "The padding was appended to the lists in `pairs` themselves; they belong to the "
-    "caller, and in the next batch they come back padded.",
+    "The padding was appended to the lists in `pairs` themselves. They belong to the "
+    "caller, and next time they will already be padded.",
     "Look for `append`, `extend` and `+=`: whose list do they lengthen?",
 )
 def _lengthened(pairs: Pairs) -> tuple[Tensor, Tensor]:
@@ -162,8 +162,8 @@ def _lengthened(pairs: Pairs) -> tuple[Tensor, Tensor]:
 
 @mistake(
     "not shifted",
-    "Input and labels are the same tokens: the model has only to copy.",
-    "At place t the model has read input[t]. Which token should it say next?",
+    "Input and labels are the same tokens, so the model only has to copy.",
+    "At position t the model has read input[t]. Which token should it predict next?",
     lambda target: (target[:, :-1], target[:, :-1]),
     lambda target: (target[:, 1:], target[:, 1:]),
     of=1,
@@ -174,9 +174,9 @@ def _same(target: Tensor) -> tuple[Tensor, Tensor]:
 
 @mistake(
     "shifted the wrong way",
-    "The labels are the tokens before the input: the model would learn to say what it "
-    "has just read, backwards.",
-    "Write input and labels of one short sentence below each other, place by place.",
+    "The labels are the tokens before the input, so the model would learn to predict "
+    "the text backwards.",
+    "Write the input and the labels of one short sentence one below the other.",
     of=1,
 )
 def _backwards(target: Tensor) -> tuple[Tensor, Tensor]:
@@ -195,8 +195,8 @@ def _half(target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @mistake(
-    "rolled round",
-    "The first token came back at the end, as a label behind the last one.",
+    "rolled around",
+    "The first token came back at the end, as the label of the last one.",
     "What follows the last token of a sentence? Nothing that should be learned.",
     lambda target: (target, torch.cat([target[:, 1:], target[:, :1]], 1)),
     of=1,
@@ -207,8 +207,9 @@ def _rolled(target: Tensor) -> tuple[Tensor, Tensor]:
 
 @mistake(
     "shifted along the batch",
-    "The cut went through the batch: each sentence got another one for its labels.",
-    "Which axis holds the places of a sentence?",
+    "The shift went along the batch, so the labels of each sentence are another "
+    "sentence.",
+    "Which axis holds the tokens of a sentence?",
     of=1,
 )
 def _batch(target: Tensor) -> tuple[Tensor, Tensor]:
@@ -217,8 +218,8 @@ def _batch(target: Tensor) -> tuple[Tensor, Tensor]:
 
 @mistake(
     "shifted by two",
-    "The labels are two places ahead: one token of each sentence is never learned.",
-    "At place 0 the model has read the start token. What should it say?",
+    "The labels are two tokens ahead, so one token of each sentence is never learned.",
+    "At position 0 the model has read the start token. What should it predict?",
     of=1,
 )
 def _two(target: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""6.5: the student writes a test for leaks, judged on right and on leaking models."""
+"""6.5: a test for leaks, judged on models that are right and on models that leak."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,8 @@ from helpers.checks.exercise import Answer, Case, Exercise, mistake
 from helpers.exercises.kit import exchanging
 from helpers.models.masks import look_ahead_mask
 
-IDS = 11  # the patients know ids from 0 to 10
-MOST = 16  # and texts of at most so many tokens, as the docstring says
+IDS = 11  # the patients take ids from 0 to 10
+MOST = 16  # and at most this many tokens, as the stub's docstring says
 LENGTH, PLACES = 10, range(1, 10)
 
 
@@ -19,8 +19,8 @@ class Patient(nn.Module):
 
     Args:
         seen: T -> (T, T), True = may attend
-        rounding: also multiply by 1 + 1.2e-7 or 1, as another order of sums would
-        faint: bring the leak down to less than so much
+        rounding: multiply some results by 1 + 1.2e-7, as another order of sums might
+        faint: squash the leak to less than this
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Patient(nn.Module):
         return logits
 
     def compute(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Attention and a last layer."""
+        """Attention, a residual and an output layer."""
         x = self.table[ids]  # (B, T, 8)
         scores = x @ x.mT / 8**0.5  # (B, T, T)
         scores = scores.masked_fill(~mask, float("-inf"))
@@ -64,7 +64,7 @@ def _everything(length: int) -> Tensor:
 
 def _future(length: int) -> Tensor:
     mask = _everything(length).triu(1)
-    mask[-1, -1] = True  # it has to look somewhere
+    mask[-1, -1] = True  # the last query has to look somewhere
     return mask
 
 
@@ -104,8 +104,12 @@ PATIENTS = {
     "a model whose future is open by one": Patient(lambda n: _everything(n).tril(1)),
     "a model that leaks at one place: token 2 sees token 3": Patient(_one_place),
     "a model that leaks at one place: token 0 sees token 1": Patient(_first_place),
-    "a model in which only the last token but one sees the last": Patient(_at_the_end),
-    "a model whose tokens see the next but one, and not the next": Patient(_two_ahead),
+    "a model in which only the second-to-last token sees the last": Patient(
+        _at_the_end
+    ),
+    "a model whose tokens see the one after the next, and not the next": Patient(
+        _two_ahead
+    ),
     "a model that leaks at one place: token 5 sees token 6": Patient(_late),
     "a model that leaks less than 0.03": Patient(_everything, faint=0.03),
 }
@@ -149,17 +153,17 @@ swap = exchanging(is_causal)
 MISTAKES = (
     mistake(
         "a test that can't fail",
-        "The test says causal to all of them.",
-        "Which rows must not change when a token is exchanged, and do you compare "
-        "any of them?",
+        "The test calls all of them causal.",
+        "Which rows must not change when a token is changed, and do you compare any of "
+        "them?",
         lambda model: True,
         swap(places=(0,)),
         swap(rows=lambda place: slice(0)),
     ),
     mistake(
-        "leak to all of them",
-        "The test says leak to all of them, the right models included.",
-        "Token t was exchanged. May row t change? And are all other tokens still what "
+        "a leak in all of them",
+        "The test finds a leak in all of them, the right models included.",
+        "Token t was changed. May row t change? And are all other tokens still what "
         "they were: is it a copy that you change?",
         swap(copy=lambda ids: ids),
         swap(rows=lambda place: slice(None)),
@@ -167,84 +171,84 @@ MISTAKES = (
         lambda model: False,
     ),
     mistake(
-        "token 3 never exchanged",
-        "A leak from token 3 into row 2 goes unseen: only the last token is exchanged, "
-        "or the sentence is too short.",
-        "Where else may a leak be? Exchange every token of a longer sentence in turn.",
+        "token 3 never changed",
+        "A leak from token 3 into row 2 goes unnoticed: only the last token is "
+        "changed, or the sentence is too short.",
+        "Where else could a leak be? Change every token of a longer sentence in turn.",
         swap(places=(LENGTH - 1,)),
     ),
     mistake(
-        "only one place looked at",
-        "One place stands for all: leaks elsewhere go unseen.",
-        "Exchange every token in turn, and compare every row before it.",
+        "only one position looked at",
+        "One position stands for all, so leaks elsewhere go unnoticed.",
+        "Change every token in turn, and compare every row before it.",
         swap(rows=lambda place: slice(1)),
         swap(places=(LENGTH // 2,)),
         swap(places=(1,)),
     ),
     mistake(
         "row 0 never compared",
-        "A leak from token 1 into row 0 goes unseen.",
-        "Which is the first token that an earlier row must not know?",
+        "A leak from token 1 into row 0 goes unnoticed.",
+        "Which is the first token that an earlier row must not know about?",
         swap(places=range(2, LENGTH)),
         swap(rows=lambda place: slice(1, place)),
     ),
     mistake(
-        "last token never exchanged",
-        "A leak from the last token into the row before it goes unseen.",
-        "At which place does your loop end? `range` leaves its end out.",
+        "last token never changed",
+        "A leak from the last token into the row before it goes unnoticed.",
+        "Where does your loop end? `range` leaves out its end.",
         swap(places=range(1, LENGTH - 1)),
     ),
     mistake(
         "nothing to compare",
-        "At one place no rows are left to compare, and the largest of no numbers is an "
-        "error.",
-        "Before which place stands no row? At which place does your loop begin?",
+        "At one position there are no rows left to compare, and the maximum of an "
+        "empty tensor is an error.",
+        "Which position has no rows before it? Where does your loop begin?",
         swap(places=range(LENGTH), same=_below),
         swap(rows=lambda place: slice(place - 1), same=_below),
     ),
     mistake(
         "one row too few",
-        "A leak from a token into the row right before it goes unseen.",
-        "Token t was exchanged. Which is the last row that must not know it?",
+        "A leak from a token into the row right before it goes unnoticed.",
+        "Token t was changed. Which is the last row that must not know about it?",
         swap(rows=lambda place: slice(max(place - 1, 0))),
     ),
     mistake(
         "only the row before",
-        "A leak from a token into the row two places before it goes unseen.",
-        "Token t was exchanged. Which rows must not know it: only the nearest?",
+        "A leak from a token into the row two before it goes unnoticed.",
+        "Token t was changed. Which rows must not know about it: only the nearest?",
         swap(rows=lambda place: slice(place - 1, place)),
     ),
     mistake(
         "the end of the text never looked at",
-        "A leak from token 6 into row 5 goes unseen.",
-        "How long is the text that you try, and which of its tokens do you exchange?",
+        "A leak from token 6 into row 5 goes unnoticed.",
+        "How long is the text that you try, and which of its tokens do you change?",
         swap(places=(1, 2, 3), length=4),
         swap(places=range(1, 5), length=5),
         swap(places=range(1, 6), length=6),
     ),
     mistake(
         "too coarse",
-        "The comparison is too coarse: a leak of a few hundredths goes unseen.",
-        "How much may a row change by rounding alone? What are the numbers compared?",
+        "The comparison is too coarse: a leak of a few hundredths goes unnoticed.",
+        "How much can a row change by rounding alone? Which numbers do you compare?",
         swap(same=lambda difference: difference.abs().max() < 0.1),
         swap(read=lambda logits: logits.argmax(-1)),
     ),
     mistake(
         "the rows after it compared",
-        "The rows behind the exchanged token are compared; those may know it.",
+        "The rows after the changed token are compared, but those may know about it.",
         "Which rows would have to know the future to change?",
         lambda model: not is_causal(model, rows=lambda place: slice(place + 1, None)),
     ),
     mistake(
         "exact comparison",
-        "Rounded numbers were compared with ==, so a right model fails too.",
-        "How far apart may two roundings of the same float32 number be?",
+        "Rounded numbers were compared exactly, so a right model fails too.",
+        "How far apart can two roundings of the same float32 number be?",
         swap(same=lambda difference: bool((difference == 0).all())),
         swap(same=lambda difference: difference.abs().sum() == 0),
     ),
     mistake(
-        "verdict turned around",
-        "The test says leak to the right models and causal to the others.",
+        "verdict reversed",
+        "The test finds a leak in the right models and calls the others causal.",
         "True means that nothing leaks.",
         lambda model: not is_causal(model),
     ),

@@ -1,4 +1,4 @@
-"""6.4: a printed mask read as evidence, and why the training loss can't show it."""
+"""6.4: a printed mask as evidence, and why the training loss can't show the bug."""
 
 from helpers.checks.exercise import Answer, Exercise, mistake, value_cases
 
@@ -17,14 +17,14 @@ EXERCISES = (
         misconceptions=(
             mistake(
                 "the comment believed",
-                "Those are the ones in row 0, and a 1 is what gets blocked: look at "
-                "what is done with the mask, not at its comment.",
-                "What is left of a score to which 1 * -1e9 was added?",
+                "Those are the positions with a 1 in row 0, and a 1 is what gets "
+                "blocked: look at what is done with the mask, not at its comment.",
+                "What is left of a score after 1 * -1e9 has been added to it?",
                 (0, 4),
             ),
             mistake(
                 "what it should be",
-                "That is what a right mask would allow, not what this one does.",
+                "That is what a right mask would allow, not what this one allows.",
                 "Read row 0 of the printed mask, entry by entry.",
                 (0,),
             ),
@@ -36,7 +36,7 @@ EXERCISES = (
             ),
             mistake(
                 "counted from 1",
-                "The places are counted from 0.",
+                "Positions are counted from 0.",
                 "Which number does Python give to the first key?",
                 (2, 3, 4),
             ),

@@ -35,7 +35,7 @@ def reference(ids: Tensor) -> Tensor:
 
 @mistake(
     "inverted",
-    "True marks the padding; in this course True means may attend.",
+    'True marks the padding, but in this course True means "may attend".',
     "Which tokens may be looked at: those equal to the padding id, or the others?",
 )
 def _inverted(ids: Tensor) -> Tensor:
@@ -44,7 +44,7 @@ def _inverted(ids: Tensor) -> Tensor:
 
 @mistake(
     "on the queries",
-    "The sentence lies on the query axis, so whole rows are blocked, not columns.",
+    "The sentence is on the query axis, so whole rows are blocked instead of columns.",
     "The axes are batch, heads, query, key: who must not be looked at?",
     lambda ids: (ids != 0).unsqueeze(1).unsqueeze(-1),
 )
@@ -56,7 +56,7 @@ def _queries(ids: Tensor) -> Tensor:
     "on queries and keys",
     "Padding is blocked as a key and as a query, so its rows have nothing left to "
     "attend to.",
-    "Who is hidden, and from whom? A row without any True is trouble (lesson 02).",
+    "Who is hidden, and from whom? A row without a single True is trouble (lesson 02).",
     lambda ids: (ids != 0)[:, None, :, None] * (ids != 0)[:, None, None, :],
 )
 def _both(ids: Tensor) -> Tensor:
@@ -66,8 +66,8 @@ def _both(ids: Tensor) -> Tensor:
 
 @mistake(
     "wrong padding id",
-    "Another id than 0 is taken for padding.",
-    "Which id does the padding have? Print one row of ids beside its mask.",
+    "An id other than 0 is taken for padding.",
+    "Which id does the padding have? Print one row of ids next to its mask.",
     lambda ids: (ids != -1)[:, None, None, :],
     lambda ids: (ids > 1)[:, None, None, :],
     lambda ids: (ids != 2)[:, None, None, :],
@@ -81,7 +81,7 @@ def _other_id(ids: Tensor) -> Tensor:
     "axes missing",
     "The mask has fewer axes than (batch, heads, query, key), so it lines up with the "
     "wrong ones.",
-    "Shapes are lined up from the right. Where would the batch land?",
+    "Shapes line up from the right. Where would the batch end up?",
     lambda ids: (ids != 0)[:, None, :],
     lambda ids: (ids != 0)[None, None],
 )
@@ -90,9 +90,9 @@ def _flat(ids: Tensor) -> Tensor:
 
 
 @mistake(
-    "numbers for a boolean",
-    "The mask is right, but of numbers; `&`, `~` and torch's attention take it for "
-    "something else.",
+    "numbers instead of booleans",
+    "The mask is right, but it holds numbers; `&`, `~` and torch's attention take "
+    "those for something else.",
     "What does a comparison return, before anything is converted?",
     lambda ids: (ids != 0).long()[:, None, None, :],
     lambda ids: (ids != 0).int()[:, None, None, :],
@@ -104,9 +104,9 @@ def _numbers(ids: Tensor) -> Tensor:
 
 @mistake(
     "numbers that mark the padding",
-    "A 1 marks the padding, and it is a number: the habit of code that adds the mask, "
-    "times something very negative, to the scores.",
-    "The docstring promises a boolean, and True for what may be looked at.",
+    "A 1 marks the padding, and it is a number, as in code that multiplies the mask by "
+    "a very negative number and adds it to the scores.",
+    "The docstring promises a boolean, with True for what may be looked at.",
     lambda ids: (ids == 0).long()[:, None, None, :],
     lambda ids: (ids == 0).int()[:, None, None, :],
 )
@@ -115,9 +115,9 @@ def _marked(ids: Tensor) -> Tensor:
 
 
 @mistake(
-    "ready to be added",
-    "The mask holds 0 and very negative numbers, ready to be added to scores.",
-    "The docstring promises a boolean: True = may attend.",
+    "additive mask",
+    "The mask holds 0 and very negative numbers, made to be added to the scores.",
+    'The docstring promises a boolean: True means "may attend".',
     lambda ids: (ids == 0)[:, None, None, :] * -1e9,
 )
 def _added(ids: Tensor) -> Tensor:
@@ -126,9 +126,9 @@ def _added(ids: Tensor) -> Tensor:
 
 @mistake(
     "a row for every query",
-    "The row was copied for every query; then the mask fits only queries of the same "
-    "sentence, and the decoder could not use it on the source.",
-    "Who is padding does not depend on who asks. How long must the query axis be?",
+    "The row was copied for every query. Now the mask fits only queries from the same "
+    "sentence, so the decoder could not use it on the source.",
+    "What is padding does not depend on the query. How long must the query axis be?",
     lambda ids: (ids != 0)[:, None, None, :].repeat(1, 1, ids.shape[1], 1),
 )
 def _copied(ids: Tensor) -> Tensor:
@@ -137,7 +137,7 @@ def _copied(ids: Tensor) -> Tensor:
 
 @mistake(
     "one mask for the whole batch",
-    "All sentences share one mask, though each is filled up differently.",
+    "All sentences share one mask, though their padding differs.",
     "Follow the batch axis: which line loses it?",
     lambda ids: (ids != 0).any(0)[None, None, None, :],
     lambda ids: (ids != 0)[:1, None, None, :],

@@ -30,7 +30,7 @@ def reference(step: int, d_model: int, warmup: int) -> float:
 @mistake(
     "the larger of the two",
     "The larger of the two terms was taken: the rate starts high and ends high.",
-    "Draw both terms over the steps. Which one is below during the warm-up?",
+    "Plot both terms against the step. Which one is smaller during the warm-up?",
 )
 def _larger(step: int, d_model: int, warmup: int) -> float:
     return d_model**-0.5 * max(step**-0.5, step * warmup**-1.5)
@@ -39,16 +39,16 @@ def _larger(step: int, d_model: int, warmup: int) -> float:
 @mistake(
     "no warm-up",
     "The rate falls from the first step on.",
-    "Which term should rule while step is less than warmup?",
+    "Which term should decide while step is less than warmup?",
 )
 def _cold(step: int, d_model: int, warmup: int) -> float:
     return d_model**-0.5 * step**-0.5
 
 
 @mistake(
-    "no way down",
-    "The rate goes on rising after the warm-up.",
-    "Which term should rule when step is more than warmup?",
+    "no decay",
+    "The rate keeps rising after the warm-up.",
+    "Which term should decide when step is more than warmup?",
 )
 def _rising(step: int, d_model: int, warmup: int) -> float:
     return d_model**-0.5 * step * warmup**-1.5
@@ -56,16 +56,16 @@ def _rising(step: int, d_model: int, warmup: int) -> float:
 
 @mistake(
     "width left out",
-    "The width has no influence: wide models learn as fast as narrow ones.",
-    "What stands in front of the bracket in the formula?",
+    "The width has no influence: wide models get the same rate as narrow ones.",
+    "What comes before the bracket in the formula?",
 )
 def _any_width(step: int, d_model: int, warmup: int) -> float:
     return min(step**-0.5, step * warmup**-1.5)
 
 
 @mistake(
-    "root for its inverse",
-    "The width multiplies the rate by its root; it should divide it.",
+    "root instead of its inverse",
+    "The rate is multiplied by the root of the width, but it should be divided by it.",
     "Look at the sign of the exponent of d_model.",
 )
 def _wide(step: int, d_model: int, warmup: int) -> float:
@@ -73,8 +73,8 @@ def _wide(step: int, d_model: int, warmup: int) -> float:
 
 
 @mistake(
-    "warm-up with another power",
-    "The straight line and the root don't meet at step = warmup.",
+    "wrong power of warmup",
+    "The straight line and the curve don't meet at step = warmup.",
     "Set step = warmup in both terms: they should be equal.",
     lambda step, d_model, warmup: d_model**-0.5 * min(step**-0.5, step * warmup**-0.5),
     lambda step, d_model, warmup: d_model**-0.5 * min(step**-0.5, step / warmup),

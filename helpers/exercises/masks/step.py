@@ -1,4 +1,4 @@
-"""6.7: one step of training, compared by its loss and by the weights it leaves."""
+"""6.7: one step of training, judged by its loss and by the weights it leaves."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,10 +19,10 @@ SMOOTHING = 0.1
 
 
 class Translator(nn.Module):
-    """The smallest model that takes what a Transformer takes, and needs both masks."""
+    """The smallest model with a Transformer's inputs that needs both masks."""
 
     def __init__(self) -> None:
-        """Two tables and a last layer."""
+        """Create two tables and an output layer."""
         super().__init__()
         self.source, self.target = nn.Embedding(11, 6), nn.Embedding(13, 6)
         self.last = nn.Linear(6, 13)
@@ -72,7 +72,7 @@ def train_step(
     update: Callable = _update,
     result: Callable = Tensor.item,
 ) -> float:
-    """The course's own answer to 6.7, in steps that a mistake can exchange."""
+    """The course's own answer to 6.7; the keywords are for the misconceptions."""
     written, labels = shift(target)
     logits = model(source, written, *masks(source, written, target))
     loss = loss_of(logits, labels)
@@ -87,7 +87,7 @@ def _two_steps(
     kind: type[Optimizer] = SGD,
     dtype: torch.dtype = torch.float64,
 ) -> Look:
-    """Two steps of a small model: what came back, and where its weights are."""
+    """Take two steps with a small model: judge what came back and its weights."""
     model = Translator().to(dtype)
     optimizer = kind(model.parameters(), lr=0.5 if kind is SGD else 0.01)
     judged: dict[str, Any] = {}
@@ -101,7 +101,7 @@ def _two_steps(
 
 
 def _number(loss: Any) -> Any:
-    """A loss is as good in a tensor as it is bare."""
+    """A loss in a tensor is as good as a plain number."""
     number = isinstance(loss, Tensor) and loss.numel() == 1
     return loss.item() if number and loss.is_floating_point() else loss
 
@@ -140,7 +140,7 @@ def _flattened(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def _smooth_everywhere(logits: Tensor, labels: Tensor) -> Tensor:
-    """The label's part skips padding, the part that is spread out does not."""
+    """The label's part skips padding, but the part that is spread out does not."""
     log = logits.log_softmax(-1)
     sharp = F.nll_loss(log.mT, labels, ignore_index=0)
     return (1 - SMOOTHING) * sharp - SMOOTHING * log.mean()
@@ -202,8 +202,8 @@ swap = exchanging(train_step)
 MISTAKES = (
     mistake(
         "target not shifted",
-        "Input and labels are the same tokens, so the model has only to copy.",
-        "At place t the decoder has read input[t]. What should it say next?",
+        "Input and labels are the same tokens, so the model only has to copy.",
+        "At position t the decoder has read input[t]. What should it predict next?",
         swap(shift=lambda target: (target, target)),
         swap(shift=lambda target: (target[:, :-1], target[:, :-1])),
         swap(shift=lambda target: (target[:, 1:], target[:, 1:])),
@@ -211,7 +211,7 @@ MISTAKES = (
     mistake(
         "shifted the wrong way",
         "The labels are the tokens before the input.",
-        "Write input and labels of one short sentence below each other.",
+        "Write the input and the labels of one short sentence one below the other.",
         swap(shift=lambda target: (target[:, 1:], target[:, :-1])),
     ),
     mistake(
@@ -227,13 +227,13 @@ MISTAKES = (
     mistake(
         "plain cross-entropy",
         "The loss counts padding as labels, and the labels are not smoothed.",
-        "The task names two refinements of the loss. Which arguments stand for them?",
+        "The task names two refinements of the loss. Which arguments switch them on?",
         swap(loss_of=lambda logits, labels: F.cross_entropy(logits.mT, labels)),
     ),
     mistake(
         "vocabulary on the last axis",
-        "The logits went into the loss as (batch, place, word); it wants the words on "
-        "axis 1.",
+        "The logits went into the loss as (batch, position, word), but it expects the "
+        "words on axis 1.",
         "Read the error: which two sizes does the loss compare?",
         swap(
             loss_of=lambda logits, labels: F.cross_entropy(
@@ -244,46 +244,48 @@ MISTAKES = (
     ),
     mistake(
         "smoothing over padding",
-        "The part that is spread over the vocabulary was also taken at padding.",
-        "At which places is the smooth part of the loss averaged?",
+        "The part of the loss that is spread over the vocabulary was also taken at "
+        "padding.",
+        "At which positions is the smooth part of the loss averaged?",
         swap(loss_of=_smooth_everywhere),
     ),
     mistake(
         "mean over padding",
-        "The losses of the real tokens were divided by the number of all places.",
+        "The losses of the real tokens were divided by the number of all positions.",
         "By how many tokens do you divide?",
         swap(loss_of=_mean_over_all),
     ),
     mistake(
-        "logits softmaxed before the loss",
+        "softmax before the loss",
         "The logits went through a softmax before the loss, which applies its own.",
         "What does `F.cross_entropy` expect: probabilities or logits?",
         swap(loss_of=_by_softmax(lambda logits: logits.softmax(-1))),
     ),
     mistake(
         "no label smoothing",
-        "The labels are sharp: all of the weight is on one word.",
+        "The labels are sharp: all the weight is on one word.",
         "The task asks for label smoothing of 0.1.",
         swap(loss_of=_with_smoothing(0.0)),
     ),
     mistake(
-        "another share of smoothing",
+        "wrong amount of smoothing",
         "The labels are smoothed, but not by 0.1.",
-        "Which share of each label is to be spread out?",
+        "How much of each label should be spread over the vocabulary?",
         swap(loss_of=_with_smoothing(0.2)),
         swap(loss_of=_with_smoothing(0.9)),
         swap(loss_of=_with_smoothing(0.01)),
     ),
     mistake(
         "axes mixed by reshape",
-        "The numbers were regrouped by reshape or view where axes had to be swapped.",
-        "The loss wants the vocabulary on axis 1: how do axes change places?",
+        "The numbers were regrouped by reshape or view where two axes had to be "
+        "swapped.",
+        "The loss expects the vocabulary on axis 1: how do two axes change places?",
         swap(loss_of=_reshaped),
     ),
     mistake(
-        "sum in place of mean",
-        "The losses were added up, so long batches make longer steps.",
-        "What does the loss of a batch mean, per token?",
+        "sum instead of mean",
+        "The losses were added up, so large batches make large steps.",
+        "Should the loss grow with the number of tokens in the batch?",
         swap(loss_of=_summed),
     ),
     mistake(
@@ -306,9 +308,9 @@ MISTAKES = (
         swap(masks=lambda source, written, target: (None, None)),
     ),
     mistake(
-        "masks exchanged",
-        "The model got the target's mask where it takes the source's.",
-        "In which order does the docstring list what the model takes?",
+        "masks swapped",
+        "The model got the target's mask where it expects the source's.",
+        "In which order does the docstring list the model's arguments?",
         swap(
             masks=lambda source, written, target: (
                 target_mask(written),
@@ -318,7 +320,7 @@ MISTAKES = (
     ),
     mistake(
         "one side left whole",
-        "Only input or labels were shortened, so they differ in length.",
+        "Only the input or only the labels were shortened, so they differ in length.",
         "Read the error: which two sizes does the loss compare?",
         *(
             swap(shift=shift, loss_of=loss_of)
@@ -330,16 +332,16 @@ MISTAKES = (
         ),
     ),
     mistake(
-        "source mask not passed",
+        "source mask not passed on",
         "Encoder and decoder attended to the padding of the source.",
-        "The model takes two masks. What becomes of the source's?",
+        "The model takes two masks. What happens to the source's?",
         swap(masks=lambda source, written, target: (None, target_mask(written))),
     ),
     mistake(
         "mask from the whole target",
-        "The mask was made from the target before it was shortened: it is one place "
-        "too long.",
-        "Which ids does the decoder read? The mask is made from just those.",
+        "The mask was made from the target before it was shortened, so it is one "
+        "position too long.",
+        "Which ids does the decoder read? The mask has to be made from exactly those.",
         swap(
             masks=lambda source, written, target: (
                 padding_mask(source),
@@ -349,22 +351,22 @@ MISTAKES = (
     ),
     mistake(
         "gradients never cleared",
-        "Each step also takes the gradients of all steps before it.",
+        "Each step also uses the gradients of all steps before it.",
         "What does `backward` do with a gradient that is already there?",
         swap(update=_never_cleared),
     ),
     mistake(
-        "weights never moved",
+        "weights never updated",
         "The loss comes back, but the weights stay where they were.",
-        "Three calls belong to a step: clear, backward, step. In which order?",
+        "A training step makes three calls: clear, backward, step. In which order?",
         swap(update=_no_step),
         swap(update=lambda optimizer, loss: None),
         swap(update=_cleared_too_late),
     ),
     mistake(
         "step before backward",
-        "The optimizer moved the weights before this batch had a gradient.",
-        "Three calls belong to a step: clear, backward, step. In which order?",
+        "The optimizer updated the weights before this batch had a gradient.",
+        "A training step makes three calls: clear, backward, step. In which order?",
         swap(update=_step_first),
     ),
 )

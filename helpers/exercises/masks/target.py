@@ -1,4 +1,4 @@
-"""6.3: the mask of the decoder's own attention: neither the future nor padding."""
+"""6.3: the mask of the decoder's self-attention: neither the future nor padding."""
 
 import torch
 from torch import Tensor
@@ -41,9 +41,9 @@ def _square(mask: Tensor, ids: Tensor) -> Tensor:
 
 
 @mistake(
-    "or in place of and",
-    "A key is open if one of the two masks allows it; both have to.",
-    "A key in the past that is padding: may it be looked at?",
+    "or instead of and",
+    "A key is open if either of the two masks allows it, but both have to.",
+    "Take a key that is in the past and is padding: may it be looked at?",
     lambda ids: torch.logical_or(padding_mask(ids), _ahead(ids)),
     lambda ids: torch.maximum(padding_mask(ids), _ahead(ids)),
 )
@@ -53,7 +53,7 @@ def _either(ids: Tensor) -> Tensor:
 
 @mistake(
     "look-ahead forgotten",
-    "Padding is hidden, the future is not.",
+    "Padding is hidden, but the future is not.",
     "Which of the two masks is missing from your result?",
     lambda ids: _square(padding_mask(ids), ids),
 )
@@ -63,7 +63,7 @@ def _no_ahead(ids: Tensor) -> Tensor:
 
 @mistake(
     "padding forgotten",
-    "The future is hidden, padding is not.",
+    "The future is hidden, but padding is not.",
     "Which of the two masks is missing from your result?",
     lambda ids: _square(_ahead(ids), ids),
     lambda ids: _ahead(ids)[None, None],
@@ -74,8 +74,8 @@ def _no_padding(ids: Tensor) -> Tensor:
 
 @mistake(
     "padding on the queries",
-    "The rows of padding are blocked, its columns are not.",
-    "The last axis is the key axis: which axis does the sentence lie on?",
+    "The rows of the padding are blocked, but its columns are not.",
+    "The last axis is the key axis: which axis is the sentence on?",
 )
 def _rows(ids: Tensor) -> Tensor:
     return _ahead(ids) & (ids != 0)[:, None, :, None]
@@ -83,8 +83,9 @@ def _rows(ids: Tensor) -> Tensor:
 
 @mistake(
     "padding on queries and keys",
-    "The rows of padding are blocked as well: they have nothing left to attend to.",
-    "Who is hidden, and from whom? A row without any True is trouble (lesson 02).",
+    "The rows of the padding are blocked as well, so they have nothing left to attend "
+    "to.",
+    "Who is hidden, and from whom? A row without a single True is trouble (lesson 02).",
 )
 def _both(ids: Tensor) -> Tensor:
     return target_mask(ids) & (ids != 0)[:, None, :, None]
@@ -92,7 +93,7 @@ def _both(ids: Tensor) -> Tensor:
 
 @mistake(
     "inverted",
-    "True marks what is blocked; in this course True means may attend.",
+    'True marks what is blocked, but in this course True means "may attend".',
     "Read row 0 of the first sentence aloud.",
 )
 def _inverted(ids: Tensor) -> Tensor:
@@ -101,8 +102,8 @@ def _inverted(ids: Tensor) -> Tensor:
 
 @mistake(
     "two conventions mixed",
-    "In one of the two masks True means may attend, in the other blocked.",
-    "Say for each of the two masks what True means, before you combine them.",
+    'In one of the two masks True means "may attend", in the other "blocked".',
+    "Before you combine the two masks, say what True means in each.",
     lambda ids: ~padding_mask(ids) & _ahead(ids),
     lambda ids: padding_mask(ids) & ~_ahead(ids),
     lambda ids: padding_mask(ids) | ~_ahead(ids),
@@ -112,9 +113,9 @@ def _mixed(ids: Tensor) -> Tensor:
 
 
 @mistake(
-    "numbers for a boolean",
-    "Every entry is right, but they are numbers.",
-    "Combine booleans by a logical operation, and convert nothing.",
+    "numbers instead of booleans",
+    "Every entry is right, but the entries are numbers.",
+    "Combine booleans with a logical operation, and convert nothing.",
     lambda ids: target_mask(ids).long(),
     lambda ids: target_mask(ids).int(),
 )
@@ -123,9 +124,9 @@ def _numbers(ids: Tensor) -> Tensor:
 
 
 @mistake(
-    "ready to be added",
-    "The mask holds 0 and very negative numbers, ready to be added to scores.",
-    "The docstring promises a boolean: True = may attend.",
+    "additive mask",
+    "The mask holds 0 and very negative numbers, made to be added to the scores.",
+    'The docstring promises a boolean: True means "may attend".',
     lambda ids: ~target_mask(ids) * -1e9,
 )
 def _added(ids: Tensor) -> Tensor:
@@ -134,8 +135,8 @@ def _added(ids: Tensor) -> Tensor:
 
 @mistake(
     "heads axis missing",
-    "The mask is (batch, query, key): its batch would line up with the heads.",
-    "Shapes are lined up from the right. Which axis stands second in the scores?",
+    "The mask is (batch, query, key), so its batch would line up with the heads.",
+    "Shapes line up from the right. Which axis comes second in the scores?",
 )
 def _flat(ids: Tensor) -> Tensor:
     return target_mask(ids)[:, 0]
@@ -143,9 +144,9 @@ def _flat(ids: Tensor) -> Tensor:
 
 @mistake(
     "axes of the padding missing",
-    "The row of real tokens, (batch, key), met the triangle, (query, key), without "
-    "axes in between: the batch came to lie on the queries.",
-    "Shapes are lined up from the right. Which axes lie between batch and key?",
+    "The real tokens, (batch, key), were combined with the triangle, (query, key), "
+    "without any axes in between, so the batch lined up with the queries.",
+    "Shapes line up from the right. Which axes belong between batch and key?",
     lambda ids: (ids != 0) & _ahead(ids),
     lambda ids: torch.logical_and(ids != 0, _ahead(ids)),
 )
@@ -154,9 +155,9 @@ def _bare(ids: Tensor) -> Tensor:
 
 
 @mistake(
-    "as long as the batch",
-    "The triangle is as wide as the batch has sentences, not as these are long.",
-    "Which axis of ids counts the places? `len` looks at the first one.",
+    "triangle the size of the batch",
+    "The size of the triangle is the number of sentences, not their length.",
+    "Which axis of ids counts the tokens? `len` looks at the first one.",
     lambda ids: padding_mask(ids) & look_ahead_mask(len(ids)),
 )
 def _batch_size(ids: Tensor) -> Tensor:

@@ -10,10 +10,10 @@ class FeedForwardOfModules(nn.Module):
     def __init__(self, d_model, d_ff, activation="relu"):
         super().__init__()
         self.W_1, self.W_2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
-        self.bend = {"relu": nn.ReLU(), "gelu": nn.GELU()}[activation]
+        self.middle = {"relu": nn.ReLU(), "gelu": nn.GELU()}[activation]
 
     def forward(self, x: Tensor) -> Tensor:
-        return nn.Sequential(self.W_1, self.bend, self.W_2)(x)
+        return nn.Sequential(self.W_1, self.middle, self.W_2)(x)
 
 
 class FeedForwardInPlace(nn.Module):

@@ -84,9 +84,9 @@ class LayerWithSequential(nn.Module):
     def __init__(self, d_model, num_heads, d_ff, dropout=0.1, activation="relu",
                  norm_first=False, eps=1e-5):  # fmt: skip
         super().__init__()
-        bend = nn.GELU() if activation == "gelu" else nn.ReLU()
+        middle = nn.GELU() if activation == "gelu" else nn.ReLU()
         first, second = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
-        self.feed_forward = nn.Sequential(first, bend, nn.Dropout(dropout), second)
+        self.feed_forward = nn.Sequential(first, middle, nn.Dropout(dropout), second)
         self.attention = MultiHeadAttention(d_model, num_heads)
         self.norm1 = NormByBessel(d_model, eps)
         self.norm2 = nn.LayerNorm(d_model, eps)

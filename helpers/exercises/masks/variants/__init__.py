@@ -1,1 +1,1 @@
-"""Lesson 06, otherwise: loops, broadcasting, float detours, other libraries."""
+"""Lesson 06 solved independently: loops, broadcasting, floats, other libraries."""

@@ -41,8 +41,8 @@ def causal_by_futures(model) -> bool:
 def causal_in_one_batch(model):
     ids = torch.ones(9, 9, dtype=torch.long) * 4
     other = ids.clone()
-    other.fill_diagonal_(7)  # sentence t has another token at place t
-    change = (model(other) - model(ids)).abs().amax(-1)  # (sentence, place)
+    other.fill_diagonal_(7)  # sentence t has another token at position t
+    change = (model(other) - model(ids)).abs().amax(-1)  # (sentence, position)
     return np.bool_(change.tril(-1).max() < 1e-4)
 
 

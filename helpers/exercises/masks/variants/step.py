@@ -25,7 +25,7 @@ def step_by_flattening(model, optimizer, source, target):
 
 
 def step_by_hand(model, optimizer, source, target):
-    """Smoothing and mean written out; returns a tensor; clears after the step."""
+    """Write out smoothing and mean, return a tensor, clear again after the step."""
     written, labels = target[:, :-1], target[:, 1:]
     log = torch.log_softmax(model(source, written, *_masks(source, written)), -1)
     sharp = -log.gather(-1, labels[..., None])[..., 0]
@@ -40,7 +40,7 @@ def step_by_hand(model, optimizer, source, target):
 
 
 def step_with_the_look_ahead_alone(model, optimizer, source, target):
-    """Padding at the end is hidden from real tokens by the look-ahead mask already."""
+    """The look-ahead mask already hides padding at the end from real tokens."""
     model.train()
     written, labels = target[:, :-1], target[:, 1:]
     real, ahead = (source != 0)[:, None, None, :], ahead_by_upper(written.shape[1])
