@@ -29,10 +29,12 @@ def norm_step(
     centre: bool = True,
     eps: float = 1e-5,
     outside: float = 0.0,
+    rounding: float = 0.0,
 ) -> Tensor:
     """Layer norm whose steps can be replaced: the patients of 4.5."""
     spread, mean = torch.var_mean(x, axes, correction=correction, keepdim=True)
-    return (x - mean * centre) / ((spread + eps).sqrt() + outside)
+    y = (x - mean * centre) / ((spread + eps).sqrt() + outside)
+    return y * (1 + rounding * torch.finfo(y.dtype).eps)
 
 
 def torchs_own(x: Tensor) -> Tensor:
@@ -42,7 +44,8 @@ def torchs_own(x: Tensor) -> Tensor:
 
 PATIENTS: dict[str, Callable] = {
     "torch's own": torchs_own,
-    "the formula in steps": norm_step,
+    # Right, and on every processor some last bits away from torch's.
+    "the formula in steps": partial(norm_step, rounding=4.0),
     "one that divides by n - 1": partial(norm_step, correction=1),
     "one with epsilon after the root": partial(norm_step, eps=0.0, outside=1e-5),
     "the published one, which does both": partial(
@@ -75,10 +78,7 @@ def _probe(
         return centred and bool(
             ((y.std(-1, correction=statistics) - 1).abs() < 1e-3).all()
         )
-    expected = norm_step(x)
-    if not within:
-        return bool((y == expected).all())
-    return torch.allclose(y, expected, rtol=0, atol=within)
+    return torch.allclose(y, norm_step(x), rtol=0, atol=within)
 
 
 ROWS = normal(torch.Generator().manual_seed(5), 5, 3)
@@ -131,11 +131,11 @@ PROBE_MISTAKES = (
         partial(_probe, size=(1, 4), flat=False, within=1e-4),
     ),
     mistake(
-        "exact comparison",
-        "Rounded numbers were compared exactly, so a right layer norm fails too.",
+        "no room for rounding",
+        "The test says no to a layer norm that is right and only rounded differently.",
         "How far apart may two right float64 results be?",
-        partial(_probe, within=0.0),
         lambda norm: torch.equal(norm(ROWS), torchs_own(ROWS)),
+        lambda norm: False,
     ),
     mistake(
         "verdict reversed",
