@@ -1,1 +1,1 @@
-"""Lesson 04, solved differently: other parts, other spellings, the same numbers."""
+"""Lesson 04 solved independently: other parts, other code, the same numbers."""

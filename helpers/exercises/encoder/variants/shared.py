@@ -42,7 +42,7 @@ class NormByVariance(nn.Module):
 
 
 class NormByBessel(nn.Module):
-    """torch's default variance, brought back from n - 1 to n."""
+    """torch's default variance, corrected from n - 1 to n."""
 
     def __init__(self, d_model, eps=1e-5):
         super().__init__()
@@ -79,7 +79,7 @@ class LayerOfOwnParts(nn.Module):
 
 
 class LayerWithSequential(nn.Module):
-    """A feed-forward without names, and dropout inside of it as torch has it."""
+    """A feed-forward network without names, with dropout inside it as in torch."""
 
     def __init__(self, d_model, num_heads, d_ff, dropout=0.1, activation="relu",
                  norm_first=False, eps=1e-5):  # fmt: skip
@@ -132,7 +132,7 @@ class EncoderOfReferenceLayers(nn.Module):
 
 
 class Waves(nn.Module):
-    """Positions with a table that is saved, and made for the inputs' dtype."""
+    """Positions computed in the dtype of the inputs, without a table."""
 
     def __init__(self, d_model, max_length):
         super().__init__()
