@@ -213,7 +213,7 @@ def _mask_in(norm_first: bool) -> Callable:
     return self_attend
 
 
-def _bare_thought(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+def _unnormalised(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
     """In pre-norm the feed-forward network reads x as it is."""
     if self.norm_first and norm is self.norm2:
         return x + self.drop(sublayer(x))
@@ -245,7 +245,7 @@ def _parallel(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
     return first + self.add(x, self.run_feed_forward, self.norm2) - x
 
 
-def _turned(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
+def _feed_forward_first(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
     x = self.add(x, self.run_feed_forward, self.norm2)
     return self.add(x, lambda y: self.self_attend(y, mask), self.norm1)
 
@@ -367,7 +367,7 @@ MISTAKES = (
         "second norm missing in pre-norm",
         "In pre-norm the feed-forward network reads x without its norm.",
         "How many norms does each of your two orders use?",
-        swap(add=_bare_thought),
+        swap(add=_unnormalised),
     ),
     mistake(
         "one half with a fixed norm order",
@@ -515,7 +515,7 @@ MISTAKES = (
         "feed-forward first",
         "The feed-forward network came before the attention.",
         "In which order does the figure show the two sublayers?",
-        swap(forward=_turned),
+        swap(forward=_feed_forward_first),
     ),
 )
 
