@@ -286,7 +286,6 @@ def _ranked(score: Tensor, words: Sequence[str], last: bool = False) -> list[str
     return [words[row] for row in rows]
 
 
-
 def _neighbours(
     word: str,
     k: int,
