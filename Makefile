@@ -12,9 +12,14 @@ STAMP := $(VENV)/.stamp
 CLASSROOM := $(VENV)/.classroom
 PIP := $(PY) -m pip --quiet --disable-pip-version-check
 PYTEST := $(PY) -m pytest -p no:cacheprovider -n 2
-UNIT := $(PYTEST) --dist loadgroup
-NBVAL := --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout=600 \
+UNIT := $(PYTEST) --dist loadgroup --no-loadscope-reorder
+NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout=600 \
          --nbval-kernel-startup-timeout=120 --nbval-sanitize-with=tests/sanitize.cfg
+# What may depend on the code path that torch takes on a processor.
+PROCESSOR := -m processor tests/test_checks.py tests/test_engine.py \
+             tests/test_transcripts.py tests/test_models_*.py
+HAS_AVX2 := import sys, torch; \
+            sys.exit(not torch.backends.cpu.get_cpu_capability().startswith("AVX"))
 
 # An environment knows where it stands: set it up again when the folder was moved.
 ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
@@ -23,8 +28,8 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab setup test quick lint format check unit solutions students browser build guide \
-        slides kill-matrix hunt transcripts bench progress pretrain finetune clean release grade
+.PHONY: help lab setup test quick lint check suite unit solutions students browser \
+        processors build slides kill-matrix hunt transcripts bench progress pretrain finetune clean release grade
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -36,10 +41,13 @@ setup: $(STAMP)  ## create .venv and install what the course needs
 	@:
 
 # The browser first: it installs what the unit tests of the slides need.
-test: lint check browser unit solutions students  ## run everything that CI runs
+test: setup  ## run everything that CI runs, and print what each part took
+	@$(PY) -m tools.proofs.parts lint check browser suite processors
 
-quick: lint check  ## lint, check and fast unit tests; LESSON=02 for one lesson
-	COURSE_QUICK=1 COURSE_LESSON=$(LESSON) $(UNIT) -m "not notebooks and not slow and not browser"
+quick: lint  ## lint, check and fast unit tests; LESSON=02 for one lesson
+	$(PY) -m tools.build --check $(LESSON)
+	COURSE_QUICK=1 COURSE_LESSON=$(LESSON) $(UNIT) $(if $(LESSON),-n 0) \
+	  -m "not notebooks and not slow and not browser"
 
 lint: setup  ## check style and layout of the code
 	$(PY) -m ruff check .
@@ -52,14 +60,23 @@ format: setup  ## sort imports and lay out the code
 check: setup  ## compare the committed notebooks with what the lessons build
 	$(PY) -m tools.build --check
 
+suite: $(CLASSROOM)  # unit, solutions and students at once: no worker waits between them
+	$(UNIT) $(NBVAL) --durations=10 -m "not browser" tests solutions
+
 unit: setup  ## run the unit tests
 	$(UNIT) -m "not notebooks and not browser"
 
 solutions: setup  ## execute every solution notebook and compare its outputs
-	$(PYTEST) $(NBVAL) --durations=5 solutions
+	$(UNIT) $(NBVAL) --durations=5 solutions
 
 students: setup  ## execute every untouched student notebook
 	$(UNIT) -m notebooks
+
+processors: setup  ## repeat the tests of checks and models on other code paths of torch
+	ATEN_CPU_CAPABILITY=default $(UNIT) $(PROCESSOR)
+	@if $(PY) -c '$(HAS_AVX2)'; \
+	  then ATEN_CPU_CAPABILITY=avx2 $(UNIT) $(PROCESSOR); \
+	  else echo "This processor has no AVX2: its code path is skipped."; fi
 
 browser: $(CLASSROOM)  ## drive JupyterLab and the slides in Chromium
 	$(UNIT) -m browser -rs
@@ -80,8 +97,8 @@ kill-matrix: setup  ## put right and wrong answers to their checks, over 20 seed
 hunt: setup  ## hunt for wrong answers that pass; EXERCISE=2.2 for one exercise
 	$(PY) -m tools.proofs.hunt $(EXERCISE)
 
-transcripts: setup  ## write what every check says, to be read; LESSON=02 for one lesson
-	$(PY) -m tools.proofs.transcripts $(LESSON)
+transcripts: setup  ## write what every check says again, to be read
+	$(PY) -m tools.proofs.transcripts
 
 bench: setup  ## measure the course beside its peers; QUICK=1 for a first look
 	$(PY) -m tools.bench $(if $(QUICK),--quick) $(ARGS)

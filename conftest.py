@@ -37,7 +37,8 @@ def lesson_number(text) -> int | None:
 
 
 def pytest_configure(config):
-    """Refuse a lesson that does not exist before anything is collected."""
+    """Refuse settings that make no sense before anything is collected."""
+    seeds()
     wanted = os.environ.get("COURSE_LESSON")
     if not wanted:
         return
@@ -47,8 +48,22 @@ def pytest_configure(config):
         raise pytest.UsageError(f"There is no lesson {wanted!r}; choose from: {names}.")
 
 
+def pytest_ignore_collect(collection_path):
+    """Do not even import tests of no lesson when one lesson is wanted."""
+    if os.environ.get("COURSE_LESSON") and collection_path.name.startswith("test_"):
+        if "mark.lesson" not in collection_path.read_text(encoding="utf-8"):
+            return True
+    return None
+
+
+# Their notebooks train: they begin first, so that two workers end together.
+LONGEST_FIRST = ("09", "10", "07", "08", "06", "05")
+ON_PROCESSORS = ("test_engine.py", "test_transcripts.py", "test_models_*.py")
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep the chosen lesson's tests, and wait longer for the outputs of a cell."""
+    """Keep the chosen lesson's tests; group and order what takes long."""
     wanted = lesson_number(os.environ.get("COURSE_LESSON"))
     if wanted is not None:
         dropped = [item for item in items if wanted not in lessons_of(item)]
@@ -57,6 +72,23 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if isinstance(item, IPyNbCell):
             item.output_timeout = 60  # nbval's own five seconds fail on a busy machine
+            item.add_marker(pytest.mark.xdist_group(f"solution {item.path.stem}"))
+        elif any(map(item.path.match, ON_PROCESSORS)):
+            item.add_marker(pytest.mark.processor)
+    items.sort(key=turn)
+
+
+def turn(item) -> int:
+    """Return when a test's turn comes: notebooks first, the longest before others."""
+    if isinstance(item, IPyNbCell):
+        number = item.path.name[:2]
+    elif item.get_closest_marker("notebooks") and hasattr(item, "callspec"):
+        number = str(item.callspec.id)[:2]
+    else:
+        return len(LONGEST_FIRST) + 1
+    return (
+        LONGEST_FIRST.index(number) if number in LONGEST_FIRST else len(LONGEST_FIRST)
+    )
 
 
 def lessons_of(item) -> set[int | None]:
@@ -64,6 +96,33 @@ def lessons_of(item) -> set[int | None]:
     return {
         lesson_number(arg) for mark in item.iter_markers("lesson") for arg in mark.args
     }
+
+
+# --- seeds: one per processor, more on request ----------------------------------------
+
+SEED_OF = {"default": 1, "avx2": 2}  # 0: without ATEN_CPU_CAPABILITY
+
+
+def seeds() -> list[int]:
+    """Return the seeds of the inputs that checks are tried on.
+
+    `make processors` runs some tests again on other code paths of torch, each with a
+    seed of its own. COURSE_SEEDS=20 asks for twenty, `make quick` for one.
+    """
+    if (asked := os.environ.get("COURSE_SEEDS")) is not None:
+        if not (asked.isdecimal() and int(asked) > 0):
+            raise pytest.UsageError(
+                f"COURSE_SEEDS={asked} is not a number of seeds: set it to a whole "
+                "number of at least 1, such as 20, or leave it out."
+            )
+        return list(range(int(asked)))
+    path = os.environ.get("ATEN_CPU_CAPABILITY", "").lower()
+    if path or "COURSE_QUICK" in os.environ:
+        return [SEED_OF.get(path, 0)]
+    import torch
+
+    has_avx2 = torch.backends.cpu.get_cpu_capability().startswith("AVX")
+    return [0] if has_avx2 else [0, SEED_OF["avx2"]]
 
 
 # --- unit tests: no network, no screen ------------------------------------------------

@@ -9,9 +9,8 @@ import re
 import sys
 import time
 import warnings
-from dataclasses import replace
-from itertools import combinations
 
+import memory
 import numpy as np
 import pytest
 import torch
@@ -19,16 +18,17 @@ from torch import nn
 from variants import variants
 from worlds import world
 
+from conftest import seeds
 from helpers.checks import CheckFailed, check, exercises, judge
 from helpers.checks.engine import examine
-from helpers.checks.exercise import Answer, Exercise, mistake
-from helpers.checks.observe import agree, cases_of, distance, run_case
+from helpers.checks.observe import cases_of, distance, run_case
 from helpers.exercises import kit
 from tools.build.lesson_cells import solutions, stubs
 from tools.proofs.kill_matrix import answers_with, tried
 
 QUICK = "COURSE_QUICK" in os.environ  # one seed and one spelling: `make quick`
-SEEDS = range(int(os.environ.get("COURSE_SEEDS", 1 if QUICK else 3)))
+SEEDS = seeds()
+OTHER_PROCESSOR = "ATEN_CPU_CAPABILITY" in os.environ
 CODE = ("function", "class", "probe")
 
 RANDOM = {"7.7b", "9.2", "9.3", "11.7"}  # judged by how often something happens
@@ -37,13 +37,13 @@ CODED = [exercise for exercise in CHECKABLE if exercise.kind in CODE]
 VARIANTS = variants()
 
 
-def param(exercise, *values, name=""):
+def param(exercise, *values, name="", marks=()):
     """A parameter that `make quick LESSON=02` finds: "2.2-no scaling"."""
     return pytest.param(
         exercise,
         *values,
         id="-".join(filter(None, (exercise.id, name))),
-        marks=pytest.mark.lesson(str(exercise.lesson)),
+        marks=[pytest.mark.lesson(str(exercise.lesson)), *marks],
     )
 
 
@@ -53,7 +53,11 @@ def each(some):
 
 each_misconception = pytest.mark.parametrize(
     ("exercise", "misconception"),
-    [param(e, m, name=m.name) for e in CHECKABLE for m in e.misconceptions],
+    [
+        param(e, m, name=m.name, marks=[pytest.mark.xdist_group(e.id)])  # shared runs
+        for e in CHECKABLE
+        for m in e.misconceptions
+    ],
 )
 
 
@@ -65,6 +69,7 @@ def name_of(variant):
 # --- right answers pass ---------------------------------------------------------------
 
 
+@pytest.mark.processor
 @each(CHECKABLE)
 def test_the_reference_passes(exercise):
     for seed in SEEDS:
@@ -72,6 +77,7 @@ def test_the_reference_passes(exercise):
         assert report.outcome == "passed", report
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize(
     ("exercise", "variant"),
     [
@@ -132,9 +138,17 @@ def test_properties_hold_for_the_reference(exercise):
 # --- wrong answers are rejected and named ---------------------------------------------
 
 
+@pytest.fixture
+def shared_runs(monkeypatch):
+    memory.remember(monkeypatch)
+
+
+@pytest.mark.processor
 @each_misconception
-def test_a_misconception_is_rejected_and_named(exercise, misconception):
-    for spelling in range(1 if QUICK else len(misconception.spellings)):
+def test_a_misconception_is_rejected_and_named(exercise, misconception, shared_runs):
+    """Each spelling: so no two mistakes do the same, or neither would be named."""
+    spellings = len(misconception.spellings)
+    for spelling in range(1 if QUICK or OTHER_PROCESSOR else spellings):
         for seed in SEEDS if spelling == 0 else [spelling % 3]:  # all: make kill-matrix
             trial = tried(exercise, misconception, spelling, seed)
             assert trial.named, f"{trial}\n{trial.report}"
@@ -145,15 +159,16 @@ def test_a_misconception_is_rejected_and_named(exercise, misconception):
 
 @pytest.mark.slow
 @each_misconception
-def test_a_misconception_is_far_from_right(exercise, misconception):
+def test_a_misconception_is_far_from_right(exercise, misconception, shared_runs):
     answer = exercise.answers[misconception.of]
     margin = 100 if exercise.kind in CODE else 10  # tolerances
-    for number, spelling in enumerate(misconception.spellings[: 1 if QUICK else None]):
+    for number, spelling in enumerate(misconception.spellings):
         apart = []
-        for case in cases_of(exercise, number % 3):
+        for case in memory.cases_of(exercise.id, number % 3):
             if case.of == misconception.of:
-                run = run_case(spelling, answer, case)
-                right = run_case(answer.reference, answer, case, donor=run.module)
+                run = memory.run_case(spelling, answer, case)
+                donor = run.module
+                right = memory.run_case(answer.reference, answer, case, donor=donor)
                 apart.append(distance(run.judged, right.judged, case.tolerance))
         assert max(apart) >= margin, f"spelling {number + 1}: {apart}"
 
@@ -182,43 +197,10 @@ def test_rates_are_asked_for_where_the_tests_think_so(monkeypatch):
     assert asking == RANDOM
 
 
-@pytest.mark.slow
 @each(CHECKABLE)
-def test_no_two_misconceptions_are_one(exercise):
+def test_no_two_misconceptions_have_one_name(exercise):
     names = [known.name for known in exercise.misconceptions]
     assert len(names) == len(set(names))
-    cases, cast = cases_of(exercise, 0), []
-    for known in exercise.misconceptions:
-        for spelling in known.spellings:
-            cast.append((known, done_by(exercise, known.of, spelling, cases)))
-    for (one, first), (other, second) in combinations(cast, 2):
-        twins = one is not other and one.of == other.of and alike(first, second)
-        if twins:
-            pytest.fail(
-                f"Exercise {exercise.id}: {one.name!r} and {other.name!r} do the same "
-                "on every case. Add a case that tells them apart, or make them one.",
-                pytrace=False,
-            )
-
-
-def done_by(exercise, place, spelling, cases):
-    """What a wrong answer does on every case, all of them on the same weights."""
-    answer = exercise.answers[place]
-    asked = [case for case in cases if case.of == place]
-    given = [run_case(answer.reference, answer, case).module for case in asked]
-    return [
-        (case.tolerance, run_case(spelling, answer, case, donor=donor))
-        for case, donor in zip(asked, given, strict=True)
-    ]
-
-
-def alike(first, second):
-    """Whether two wrong answers did the same on every case."""
-    return all(
-        agree(run.judged, other.judged, within)
-        and agree(run.clues, other.clues, within)
-        for (within, run), (_, other) in zip(first, second, strict=True)
-    )
 
 
 def lacking(exercise, solutions):

@@ -450,7 +450,7 @@ def test_wrong_values_are_named():
     assert judge("99.5", 2.5, [0, 2]).misconception == "the other"
     report = judge("99.5", 2.6, (1, 3))
     assert report.misconception is None
-    assert "number = 2.6 is not it." in str(report) and "borrow" not in str(report)
+    assert "number = 2.6 is not right." in str(report) and "borrow" not in str(report)
 
 
 @pytest.mark.parametrize("kind", [bool, np.bool_, torch.tensor])

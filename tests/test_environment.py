@@ -220,7 +220,54 @@ def test_a_lesson_that_does_not_exist_is_one_clear_sentence(tmp_path):
     )
 
 
-def run_lessons(folder, lesson):
+def test_a_file_without_lessons_is_not_imported_for_one(tmp_path):
+    (tmp_path / "test_other.py").write_text("raise RuntimeError")
+    run = run_lessons(tmp_path, "02")
+    assert "2 passed, 2 deselected" in run.stdout, run.stdout + run.stderr
+
+
+# --- seeds ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_settings(monkeypatch):
+    for name in ("COURSE_SEEDS", "COURSE_QUICK", "ATEN_CPU_CAPABILITY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_each_processor_has_a_seed_of_its_own(no_settings, monkeypatch):
+    natively = torch.backends.cpu.get_cpu_capability()
+    assert natively == "DEFAULT" or set(conftest.seeds()) == {0}
+    for capability in ("AVX2", "AVX512"):
+        monkeypatch.setattr(
+            torch.backends.cpu, "get_cpu_capability", lambda of=capability: of
+        )
+        assert conftest.seeds() == [0]
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
+    assert conftest.seeds() == [0, 2]  # an ARM processor has to take that of avx2
+    for capability, seed in (("default", 1), ("avx2", 2)):
+        monkeypatch.setenv("ATEN_CPU_CAPABILITY", capability)
+        assert conftest.seeds() == [seed]
+    monkeypatch.setenv("COURSE_SEEDS", "20")
+    assert conftest.seeds() == list(range(20))
+
+
+def test_quick_takes_one_seed(no_settings, monkeypatch):
+    monkeypatch.setenv("COURSE_QUICK", "1")
+    assert conftest.seeds() == [0]
+
+
+@pytest.mark.parametrize("wrong", ["abc", "0", "-1", "", "1.5", "²"])
+def test_a_wrong_number_of_seeds_is_one_clear_sentence(tmp_path, wrong):
+    run = run_lessons(tmp_path, "02", COURSE_SEEDS=wrong)
+    assert run.returncode and run.stdout == ""
+    assert run.stderr.strip() == (
+        f"ERROR: COURSE_SEEDS={wrong} is not a number of seeds: set it to a whole "
+        "number of at least 1, such as 20, or leave it out."
+    )
+
+
+def run_lessons(folder, lesson, **more):
     """Run LESSONS under a copy of conftest.py with COURSE_LESSON set."""
     (folder / "lessons").mkdir()
     for name in ("02_attention.py", "03_multi_head.py"):
@@ -229,7 +276,7 @@ def run_lessons(folder, lesson):
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]
-    environment = os.environ | {"COURSE_LESSON": lesson}
+    environment = os.environ | {"COURSE_LESSON": lesson} | more
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True
     )

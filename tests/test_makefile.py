@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tools.proofs import parts
+
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = (
-    "help lab setup test quick lint format check build clean kill-matrix hunt "
-    "transcripts bench progress pretrain guide slides browser finetune release grade"
+    "help lab setup test quick check build clean kill-matrix hunt transcripts bench "
+    "progress pretrain slides browser processors finetune release grade"
 )
 LISTS = ("requirements.txt", "requirements-classroom.txt", "pyproject.toml")
 
@@ -204,11 +206,55 @@ def test_the_browser_has_a_target_of_its_own(folder):
     assert "-m browser" in make(folder, "browser").stdout
     for target in ("unit", "quick"):
         assert "not browser" in make(folder, target).stdout
-    assert "-m browser" in make(folder, "test").stdout
+
+
+def test_everything_is_run_in_parts(folder):
+    pretend(folder)
+    parts = "lint check browser suite processors"
+    assert f"ran -m tools.proofs.parts {parts}\n" in make(folder, "test").stdout
+    suite = make(folder, "suite").stdout
+    assert '-m "not browser" tests solutions' in suite and "--nbval-lax" in suite
+    assert "ran -m ruff check ." in make(folder, "lint").stdout
+
+
+@pytest.mark.parametrize(("version", "paths"), [("exit 0", 2), ("exit 1", 1)])
+def test_processors_repeats_tests_on_other_code_paths(folder, version, paths):
+    """The pretended Python answers -c: whether the processor has AVX2."""
+    pretend(folder)
+    make(folder, "setup")
+    python = folder / ".venv" / "bin" / "python"
+    python.write_text(
+        python.read_text().replace('*"-c "*) exit 0', f'*"-c "*) {version}')
+    )
+    run = make(folder, "processors")
+    assert run.returncode == 0, run.stderr
+    tested = [line for line in run.stdout.splitlines() if line.startswith("ran ")]
+    assert len(tested) == paths
+    assert all("-m processor tests/test_checks.py" in line for line in tested)
+    assert ("no AVX2: its code path is skipped." in run.stdout) == (paths == 1)
+
+
+@pytest.mark.parametrize(("failing", "status"), [("none", 0), ("check", 3)])
+def test_each_part_is_timed_and_the_first_that_fails_is_the_last(
+    tmp_path, failing, status, monkeypatch, capfd
+):
+    pretended = tmp_path / "make"
+    pretended.write_text(f'#!/bin/sh\n[ "$2" = {failing} ] && exit 3\necho "made $2"\n')
+    pretended.chmod(0o755)
+    monkeypatch.setenv("MAKE", str(pretended))
+    assert parts.main(["lint", "check", "suite"]) == status
+    said = capfd.readouterr().out
+    assert ("made suite" in said) == (status == 0) and "made lint" in said
+    table = said[said.index("part ") :].splitlines()
+    names = [line.split()[0] for line in table]
+    assert names[:3] == ["part", "lint", "check"] and names[-1] == "together"
+    assert ("failed" in said) == bool(status)
+    assert all(re.search(r" \d+\.\d( |$)", line) for line in table[1:])
 
 
 def test_quick_hands_the_lesson_on_and_leaves_slow_tests_out(folder):
     pretend(folder)
     said = make(folder, "quick", "LESSON=02").stdout
-    assert "COURSE_LESSON=02" in said
+    assert "COURSE_LESSON=02" in said and " -n 0 " in said
+    assert "ran -m tools.build --check 02\n" in said
     assert "not notebooks and not slow" in said

@@ -255,7 +255,8 @@ def _wrong(
 def _value(answer: Answer, got: Any, want: Any) -> str:
     number = isinstance(want, int | float) and not isinstance(want, bool)
     asked = " A number is asked for." if number and isinstance(got, str) else ""
-    return f"{answer.name} = {_describe(got)} is not it.{asked}"
+    given = repr(got) if isinstance(got, float) else _describe(got)  # as it was typed
+    return f"{answer.name} = {given} is not right.{asked}"
 
 
 def _kind(value: Any) -> tuple | None:
