@@ -458,7 +458,7 @@ def test_a_worker_gets_no_keys_of_the_person_who_grades(monkeypatch):
 
 BEFORE, AFTER = handed.solution("ex-2-1"), handed.solution("ex-2-3")
 OUTSIDE = """
-import os, socket
+import glob, os, socket
 done = []
 for path in {paths}:
     try:
@@ -473,6 +473,13 @@ except OSError:
     pass
 done += [name for name in ("tests", "solutions", "lessons") if
          os.path.exists({root!r} + "/" + name)]
+done += glob.glob({root!r} + "/helpers/exercises/*/variants/*")
+done += [] if glob.glob({root!r} + "/helpers/exercises/*/variants") else ["no variants"]
+try:
+    import helpers.exercises.attention.variants.softmax
+    done.append("variants")
+except ModuleNotFoundError:
+    pass
 done += [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
 assert not done, done
 """

@@ -24,6 +24,7 @@ JOB = Path("/job")  # the folder to write to, as the process sees it
 KERNEL = "kernel"  # the folder in it that the kernel may write to
 SYSTEM = "usr lib lib64 lib32 bin sbin nix etc/alternatives etc/fonts etc/localtime"
 LINKER = "etc/ld.so.cache etc/ld.so.conf etc/ld.so.conf.d etc/nsswitch.conf etc/passwd"
+HIDDEN = "helpers/exercises/*/variants"  # independent solutions of the exercises
 DEVICES = ("null", "zero", "full", "random", "urandom")
 
 NEWNS, NEWUTS, NEWIPC = 0x20000, 0x4000000, 0x8000000
@@ -133,6 +134,9 @@ def _furnish(root: Path, size: int) -> None:
         _show(path, root)
     for path in _outermost(_pythons()):
         _show(path, root)
+    for path in ROOT.glob(HIDDEN):  # an empty folder in its place
+        place = root / path.relative_to("/")
+        _mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NODEV, "size=4k,mode=755")
     _attributes(root, RDONLY | NOSUID | NODEV)
     _attributes(root, 0, RDONLY, recursive=False)  # its own folders are still to come
     for name in ("proc", "job", "dev"):
@@ -275,6 +279,8 @@ def _try(folder: Path) -> None:
         except OSError:
             continue
         raise SandboxError(f"{path} could be written")
+    for path in ROOT.glob(HIDDEN + "/*"):
+        raise SandboxError(f"{path} could be read")
     print("shut in")
 
 
