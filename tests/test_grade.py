@@ -658,7 +658,7 @@ class TestADozen:
         folder = graded[0].with_name(f"{graded[0].name}-graded")
         path = folder / "autograded" / "outside" / "02_attention" / "02_attention.ipynb"
         cells = nbformat.read(path, 4).cells
-        [cell] = [cell for cell in cells if "import os, socket" in cell.source]
+        [cell] = [cell for cell in cells if "import glob, os, socket" in cell.source]
         assert cell.outputs == []
         assert not (graded[0] / "x").exists()
 

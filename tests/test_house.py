@@ -136,6 +136,29 @@ def test_a_module_brings_nothing_that_it_does_not_need(module, never):
     assert run.stdout.split() == []
 
 
+def test_the_wheel_holds_the_corpora_but_no_independent_solutions(tmp_path):
+    code = (
+        "from setuptools.dist import Distribution\n"
+        "course = Distribution({'script_name': 'setup.py'})\n"
+        "course.parse_config_files()\n"
+        f"course.get_command_obj('egg_info').egg_base = {str(tmp_path)!r}\n"
+        "build = course.get_command_obj('build_py')\n"
+        "build.ensure_finalized()\n"
+        "print(*build.get_outputs(include_bytecode=0), sep='\\n')\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    files = run.stdout.split("\n")
+    assert any(name.endswith("corpora/sonnets.txt") for name in files)
+    assert any(name.endswith("exercises/gpt/model.py") for name in files)
+    assert not [name for name in files if "variants" in name]
+
+
 def within(name, package):
     """Whether it is a module of the package; of `helpers`, its own file alone."""
     return name == package or (package != "helpers" and name.startswith(package + "."))
