@@ -43,14 +43,14 @@ def _cases(seed: int) -> list[Case]:
     def case(
         name: str,
         batch: int,
-        words: int,
+        vocabulary: int,
         *more: Any,
         dtype: Any = torch.float64,
         around: float = 0.0,
     ) -> Case:
         """No two logits of a row are close: k has a clear meaning."""
-        rows = [torch.randperm(words, generator=draw) for _ in range(batch)]
-        spread = torch.rand((batch, words), generator=draw, dtype=dtype)
+        rows = [torch.randperm(vocabulary, generator=draw) for _ in range(batch)]
+        spread = torch.rand((batch, vocabulary), generator=draw, dtype=dtype)
         logits = 0.4 * torch.stack(rows).to(dtype) - 0.8 + 0.2 * spread
         logits += around + normal(draw, batch, 1, dtype=dtype)
         names = ("logits", "temperature", "top_k")
