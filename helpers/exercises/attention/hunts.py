@@ -116,7 +116,7 @@ PROBE_MISTAKES = (
     ),
     mistake(
         "only the constant",
-        "The test finds a wrong output, but no wrong weights beside it.",
+        "The test finds a wrong output, but not wrong weights that come with it.",
         "What does each row of the weights sum to?",
         swap(rows=None),
     ),
@@ -183,7 +183,7 @@ EXERCISES = (
         misconceptions=(
             mistake(
                 "no root",
-                "5 is what stands under the root.",
+                "5 is the number under the root.",
                 "The code divides by a square root, not by the number itself.",
                 5.0,
                 5,

@@ -119,7 +119,7 @@ def _square(self: SelfAttention, mask: Tensor) -> Tensor:
 
 MODULE_MISTAKES = (
     mistake(
-        "mask laid on the queries",
+        "mask applied to the queries",
         "The mask blocks whole rows, the queries at padding, but not the padded keys.",
         "The mask says which tokens may be attended to: which axis of the scores is "
         "that?",

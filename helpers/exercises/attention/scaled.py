@@ -111,7 +111,7 @@ ATTENTION_MISTAKES = (
     mistake(
         "no scaling",
         "The scores went into the softmax without being divided.",
-        "Look at the formula before the softmax: what stands under the fraction line?",
+        "Look at the formula before the softmax: what is under the fraction line?",
         swap(scale=lambda query, key: 1.0),
     ),
     mistake(
@@ -148,7 +148,7 @@ ATTENTION_MISTAKES = (
     mistake(
         "scaled after the softmax",
         "The division came after the softmax, so the rows no longer sum to 1.",
-        "In which order do softmax and scale stand in the formula?",
+        "In which order do softmax and scale come in the formula?",
         late,
         _late_output,
     ),
@@ -172,8 +172,8 @@ ATTENTION_MISTAKES = (
     ),
     mistake(
         "softmax over axis 2",
-        "The softmax ran over axis 2, which is the keys only when one axis stands in "
-        "front of query and key, and does not exist without a batch.",
+        "The softmax ran over axis 2, which is the keys only when one axis comes "
+        "before query and key, and does not exist without a batch.",
         "Count the axis from the end, so that it is right for any batch.",
         swap(normalise=lambda scores: scores.softmax(2)),
     ),

@@ -359,7 +359,7 @@ EXERCISES = (
             ),
             mistake(
                 "values instead of places",
-                "You gave the entries themselves, not where they stand.",
+                "You gave the entries themselves, not their places.",
                 "Count the places from 0.",
                 (-2.7149, -3.0553),
             ),

@@ -105,13 +105,13 @@ MISTAKES = (
     mistake(
         "sine and cosine swapped",
         "The even columns hold cosines, and the odd ones sines.",
-        "The formula starts with column 0: which function stands there?",
+        "The formula starts with column 0: which function belongs there?",
         swap(lay=lambda sines, cosines: _alternating(cosines, sines)),
     ),
     mistake(
         "halves instead of pairs",
-        "All sines stand in the left half, and all cosines in the right half.",
-        "In the formula a sine and its cosine stand next to each other. Some models "
+        "All sines are in the left half, and all cosines in the right half.",
+        "In the formula a sine and its cosine are next to each other. Some models "
         "are trained with halves; this formula has pairs.",
         swap(lay=lambda sines, cosines: torch.cat([sines, cosines], dim=-1)),
     ),

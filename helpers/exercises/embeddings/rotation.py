@@ -73,7 +73,7 @@ def _in_halves(k: int, d_model: int) -> Tensor:
 MISTAKES = (
     mistake(
         "rotated backwards",
-        "The matrix moves by -k: the minus stands at the wrong one of the two sines.",
+        "The matrix moves by -k: the minus is on the wrong one of the two sines.",
         "Write out sin(a + b) and cos(a + b), and read the two rows of a block from "
         "them.",
         swap(block=(1, -1, 1, 1)),

@@ -201,7 +201,7 @@ MISTAKES = (
     ),
     mistake(
         "heads averaged",
-        "The heads' results were averaged, but they should stand side by side.",
+        "The heads' results were averaged, but they should be placed side by side.",
         "How wide is the concatenation of all heads, and what does W_o expect?",
         swap(join=lambda self, found: sum(found) / len(found)),
         swap(
@@ -212,7 +212,7 @@ MISTAKES = (
     ),
     mistake(
         "no output projection",
-        "The heads stand side by side, but W_o was never applied.",
+        "The heads are side by side, but W_o was never applied.",
         "What is left of the formula after Concat?",
         swap(finish=lambda self, joined: joined),
     ),

@@ -137,7 +137,7 @@ MISTAKES = (
     ),
     mistake(
         "thirds in another order",
-        "The three parts do not stand for query, key and value in this order.",
+        "The three parts are not query, key and value, in this order.",
         "Which third is which? The docstring says so.",
         *tuple(
             _ordered(order) for order in ((1, 0, 2), (2, 1, 0), (0, 2, 1), (1, 2, 0))
@@ -152,7 +152,7 @@ MISTAKES = (
     mistake(
         "cut along the batch",
         "`chunk(3)` cuts the first axis unless you name another: that is the batch.",
-        "Along which axis do query, key and value stand side by side?",
+        "Along which axis are query, key and value side by side?",
         swap(cut=_batch_cut),
     ),
     mistake(
@@ -168,7 +168,7 @@ MISTAKES = (
     weights_not_requested(swap(attend=lambda self, *inputs: attention(*inputs))),
     mistake(
         "no output projection",
-        "The heads stand side by side, but W_o was never applied.",
+        "The heads are side by side, but W_o was never applied.",
         "What is left of the formula after Concat?",
         swap(finish=lambda self, merged: merged),
     ),

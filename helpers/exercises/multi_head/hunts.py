@@ -38,7 +38,7 @@ def _multi_head() -> nn.Module:
 def _nearly(output: Tensor) -> Tensor:
     """The output, each token's off by two more roundings than the one before it.
 
-    A right layer rounds in another way when its tokens stand in another order, or does
+    A right layer rounds in another way when its tokens come in another order, or does
     not: that depends on the order and on the processor. So it always does, and a test
     with `torch.equal` is wrong everywhere.
     """

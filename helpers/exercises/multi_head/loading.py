@@ -143,7 +143,7 @@ MISTAKES = (
         swap(kinds=("weight",)),
     ),
     mistake(
-        "query and key exchanged",
+        "query and key swapped",
         "Their query went into your key layer, and the other way round.",
         "Match the names on both sides.",
         swap(order="kqv"),

@@ -229,7 +229,7 @@ MISTAKES = (
     ),
     mistake(
         "heads averaged",
-        "The heads' results were averaged, but they should stand side by side.",
+        "The heads' results were averaged, but they should be placed side by side.",
         "How wide is the concatenation of all heads, and what does W_o expect?",
         swap(merge=lambda self, x: x.mean(1)),
         swap(merge=lambda self, x: x.mean(1), layers=_narrow_output),
@@ -261,7 +261,7 @@ MISTAKES = (
     ),
     mistake(
         "no output projection",
-        "The heads stand side by side, but W_o was never applied.",
+        "The heads are side by side, but W_o was never applied.",
         "What is left of the formula after Concat?",
         swap(finish=lambda self, merged, weights: (merged, weights)),
     ),
@@ -272,7 +272,7 @@ MISTAKES = (
         *tuple(_projecting(name, name, name) for name in "qkv"),
     ),
     mistake(
-        "query and key layers exchanged",
+        "query and key layers swapped",
         "The query goes through W_k and the key through W_q.",
         "Check the name on each side of the first two projections.",
         _projecting("k", "q", "v"),
@@ -380,7 +380,7 @@ MISTAKES = (
         swap(block=lambda self, scores, mask: scores.masked_fill(mask, -1e9)),
     ),
     mistake(
-        "mask laid on the queries",
+        "mask applied to the queries",
         "The mask was transposed: it blocks queries, and leaves every key open to the "
         "others.",
         "In (B, H, T, S) keys are the last axis. Where did the mask's last axis go?",

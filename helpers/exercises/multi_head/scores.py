@@ -114,7 +114,7 @@ MISTAKES = (
     mistake(
         "next instead of previous",
         "You took the diagonal above the main one, which belongs to the next token.",
-        "Row t is the query. In which column does token t - 1 stand?",
+        "Row t is the query. Which column belongs to token t - 1?",
         swap(previous=lambda weights: weights.diagonal(1, -2, -1)),
     ),
     mistake(
@@ -167,7 +167,7 @@ MISTAKES = (
     ),
     mistake(
         "last token instead of the separator",
-        "You took the last column, whichever token stands there.",
+        "You took the last column, whichever token is there.",
         "How does `tokens` tell you where a [SEP] is?",
         swap(separator=lambda weights, where: weights[:, :, -1]),
     ),

@@ -64,7 +64,7 @@ def _view(x: Tensor, num_heads: int) -> Tensor:
 
 @mistake(
     "heads left after the tokens",
-    "The width is cut, but the axis of heads still stands after the length.",
+    "The width is cut, but the axis of heads still comes after the length.",
     "Attention works on the last two axes: which two should they be?",
 )
 def _untransposed(x: Tensor, num_heads: int) -> Tensor:
@@ -116,7 +116,7 @@ def _copied(x: Tensor, num_heads: int) -> Tensor:
 @mistake(
     "heads before the batch",
     "The heads became the first axis, in front of the batch.",
-    "Where in (B, H, T, K) does the new axis stand? `torch.stack` takes a `dim`.",
+    "Where in (B, H, T, K) does the new axis belong? `torch.stack` takes a `dim`.",
     lambda x, num_heads: x.unflatten(-1, (num_heads, -1)).permute(2, 0, 1, 3),
 )
 def _heads_first(x: Tensor, num_heads: int) -> Tensor:
@@ -177,7 +177,7 @@ def _read_off(x: Tensor) -> Tensor:
 
 @mistake(
     "heads averaged",
-    "The heads were averaged, but they should stand side by side.",
+    "The heads were averaged, but they should be placed side by side.",
     "How wide must the result be, so that nothing a head found is lost?",
     of=1,
 )
@@ -187,7 +187,7 @@ def _averaged(x: Tensor) -> Tensor:
 
 @mistake(
     "heads added",
-    "The heads were added up, but they should stand side by side.",
+    "The heads were added up, but they should be placed side by side.",
     "How wide must the result be, so that nothing a head found is lost?",
     of=1,
 )
@@ -198,7 +198,7 @@ def _added(x: Tensor) -> Tensor:
 @mistake(
     "heads interleaved",
     "The features of the heads alternate, but each head's should stay together.",
-    "Which axis must stand just before d_head when the last two are joined?",
+    "Which axis must come just before d_head when the last two are joined?",
     lambda x: x.permute(0, 2, 3, 1).flatten(2),
     of=1,
 )

@@ -1,1 +1,1 @@
-"""Lesson 02, solved differently: loops, einsum, fused kernels, every kind of mask."""
+"""Independent solutions to lesson 02: loops, einsum, fused kernels, every mask."""

@@ -67,7 +67,7 @@ class ByLoops(nn.Module):
 
 
 class Fused(nn.Module):
-    """The fused kernel for the output, and once more on an identity for the weights."""
+    """The fused kernel for the output, and again on an identity for the weights."""
 
     def __init__(self, d_model, d_head):
         super().__init__()

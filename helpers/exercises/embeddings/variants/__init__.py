@@ -1,1 +1,1 @@
-"""Other right answers to the exercises of lesson 01."""
+"""Independent solutions to the exercises of lesson 01."""

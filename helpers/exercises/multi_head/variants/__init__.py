@@ -1,1 +1,1 @@
-"""Lesson 03, solved differently: loops, einsum, slices, every way to copy a layer."""
+"""Independent solutions to lesson 03: loops, einsum, slices, ways to copy a layer."""

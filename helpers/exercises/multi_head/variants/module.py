@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class ByKernel(nn.Module):
-    """Fused kernel for the output; the weights computed beside it."""
+    """Fused kernel for the output; the weights computed separately."""
 
     def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__()

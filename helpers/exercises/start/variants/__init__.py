@@ -1,1 +1,1 @@
-"""Lesson 00, independent solutions."""
+"""Independent solutions to the exercises of lesson 00."""
