@@ -251,7 +251,7 @@ MISTAKES = (
         "clipped by value",
         "Every entry of the gradient was clipped by itself, which changes its "
         "direction.",
-        "torch has two functions for clipping. Which of them goes by the norm?",
+        "There are two functions for clipping. Which of them goes by the norm?",
         swap(update=_by_value),
     ),
     mistake(
