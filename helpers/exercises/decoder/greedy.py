@@ -1,4 +1,4 @@
-"""5.5: greedy decoding, on a scripted model that ends each sentence when it is told."""
+"""5.5: greedy decoding, on a scripted model that ends sentences at given places."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.kit import normal, padded, words
+from helpers.exercises.kit import exchanging, normal, padded, words
 from helpers.generation import decoding
 from helpers.models.transformer import Transformer, TransformerConfig, look_ahead_mask
 
@@ -19,8 +19,8 @@ class Scripted(nn.Module):
     """A stand-in for a Transformer: the source's first number says when to end.
 
     Its scores depend on every visible word of the target, directly and through a
-    second look, and on every visible word of the source. Padding and the start token
-    are never the best.
+    second attention, and on every visible word of the source. Padding and the start
+    token are never the best.
     """
 
     def __init__(self, draw: torch.Generator, start: int, end: int) -> None:
@@ -102,7 +102,7 @@ def _look(call: Callable, model: Any, source: Tensor, *inputs: Any) -> Look:
 
 
 def _written(ids: Any) -> float:
-    """How many words these ids are, sentence by sentence; no end of them if unknown."""
+    """How many words these ids are, sentence by sentence; infinity if unknown."""
     whole = isinstance(ids, Tensor) and ids.dim() == 2
     return ids[:, 1:].numel() if whole else float("inf")
 
@@ -202,8 +202,7 @@ def _greedy(
     return finish(ids)
 
 
-def _with(**steps: Any) -> Callable:
-    return lambda *inputs: _greedy(*inputs, **steps)
+swap = exchanging(_greedy)
 
 
 def _never(ended: Tensor) -> bool:
@@ -219,45 +218,45 @@ MISTAKES = (
         "no start token",
         "The target begins with another token than `start`.",
         "What does the decoder read before it has written a word?",
-        _with(begin=lambda source, start, end: source.new_zeros(len(source), 1)),
-        _with(begin=lambda source, start, end: source.new_full((len(source), 1), end)),
-        _with(begin=lambda source, start, end: source[:, :1]),
+        swap(begin=lambda source, start, end: source.new_zeros(len(source), 1)),
+        swap(begin=lambda source, start, end: source.new_full((len(source), 1), end)),
+        swap(begin=lambda source, start, end: source[:, :1]),
     ),
     mistake(
         "start token cut off",
         "The words are right, but the start token was taken off the result.",
         "Read the docstring's last line again.",
-        _with(finish=lambda ids: ids[:, 1:]),
+        swap(finish=lambda ids: ids[:, 1:]),
     ),
     mistake(
-        "stops never",
-        "It goes on until max_new_tokens, though all sentences have ended.",
-        "When is there nothing left to write? Where do you ask?",
-        _with(stop=_never),
+        "never stops",
+        "Decoding goes on until max_new_tokens, though all sentences have ended.",
+        "When is there nothing left to write? Where does your code test it?",
+        swap(stop=_never),
     ),
     mistake(
-        "the end means nothing",
+        "end token ignored",
         "The end token is treated like any other word: nothing stops after it.",
         "Where does your code use `end`?",
-        _with(stop=_never, fill=_unfilled),
+        swap(stop=_never, fill=_unfilled),
     ),
     mistake(
         "stops the batch at the first end",
         "As soon as one sentence has ended, the others are cut off.",
         "Do you ask whether any or whether all have ended?",
-        _with(stop=lambda ended: ended.any()),
-        _with(stop=lambda ended: ended.any(), fill=_unfilled),
+        swap(stop=lambda ended: ended.any()),
+        swap(stop=lambda ended: ended.any(), fill=_unfilled),
     ),
     mistake(
         "waits for the first sentence only",
         "It stops when the first sentence of the batch has ended.",
-        "Your test for the end: how many sentences does it look at?",
-        _with(stop=lambda ended: ended[0]),
+        "How many sentences does your test for the end look at?",
+        swap(stop=lambda ended: ended[0]),
     ),
     mistake(
         "all ends in the same step",
         "It stops only when all sentences write the end token in the very same step.",
-        "Who remembers which sentences have ended before?",
+        "Which variable remembers the sentences that have ended before?",
         lambda *inputs: _forgetful(*inputs),
         lambda *inputs: _forgetful(*inputs, fill=True),
     ),
@@ -265,66 +264,66 @@ MISTAKES = (
         "words after the end",
         "A sentence that has ended is not filled with padding: words follow its end.",
         "What is written in a sentence that has ended, while others go on?",
-        _with(fill=_unfilled),
+        swap(fill=_unfilled),
     ),
     mistake(
         "padded with the end token",
         "After its end a sentence is filled with end tokens, not with padding.",
         "Which id is padding in this course?",
-        _with(fill=lambda best, ended, end: best.masked_fill(ended, end)),
+        swap(fill=lambda best, ended, end: best.masked_fill(ended, end)),
     ),
     mistake(
         "end token lost",
         "The end token itself is missing: it was replaced by padding or not written.",
         "What comes first in your loop: writing the word, or noting that it ends?",
-        _with(before=True),
-        _with(before=True, early=True),
-        _with(before=True, stop=_never),
-        _with(early=True),
+        swap(before=True),
+        swap(before=True, early=True),
+        swap(before=True, stop=_never),
+        swap(early=True),
     ),
     mistake(
         "reads the wrong position",
         "The next word is taken from the scores at the first place, which never "
         "change.",
         "Row t scores the word after word t. Which row scores the word after the last?",
-        _with(place=lambda logits, start, end: logits[:, 0]),
+        swap(place=lambda logits, start, end: logits[:, 0]),
     ),
     mistake(
         "the last word only",
         "The decoder gets only the last word: it forgets what it wrote before.",
         "What must the decoder know to write the next word?",
-        _with(fed=lambda ids: ids[:, -1:]),
+        swap(fed=lambda ids: ids[:, -1:]),
     ),
     mistake(
         "no look-ahead mask",
-        "The decoder runs without a mask: words written early see later ones, as they "
-        "never did in training.",
+        "The decoder runs without a mask: early words see later ones, which never "
+        "happened in training.",
         "Which mask did training use at these places?",
-        _with(future=lambda length: None),
+        swap(future=lambda length: None),
     ),
     mistake(
         "source mask not passed to decode",
         "While writing, the decoder reads the padding of the source.",
         "Follow `source_mask`: how many calls need it?",
-        _with(memory_mask=False),
+        swap(memory_mask=False),
     ),
     mistake(
         "source mask not passed to encode",
-        "The source was read with its padding.",
+        "The encoder read the source with its padding.",
         "Follow `source_mask`: how many calls need it?",
-        _with(encoder_mask=False),
+        swap(encoder_mask=False),
     ),
     mistake(
         "source mask ignored",
         "The source's mask is not used at all.",
         "Follow `source_mask`: how many calls need it?",
-        _with(encoder_mask=False, memory_mask=False),
+        swap(encoder_mask=False, memory_mask=False),
     ),
     mistake(
         "encoder in the loop",
         "The words are right, but the source was read again for each of them.",
         "Does the source change while you write?",
-        _with(again=True),
+        swap(again=True),
     ),
     mistake(
         "decode called too often",
@@ -345,13 +344,13 @@ MISTAKES = (
         "one word too few",
         "The start token was counted among the new ones.",
         "How many tokens may be written, and how many stand there already?",
-        _with(fewer=1),
+        swap(fewer=1),
     ),
     mistake(
         "least likely word",
         "The word with the lowest score was taken.",
-        "Which end of the scores is good?",
-        _with(choose=lambda scores: scores.argmin(-1)),
+        "Does a good word have a high score or a low one?",
+        swap(choose=lambda scores: scores.argmin(-1)),
     ),
 )
 
@@ -363,7 +362,7 @@ def _cut_afterwards(*inputs: Any) -> Tensor:
 
 
 def _filled_afterwards(*inputs: Any) -> Tensor:
-    """The same, with padding behind each end only when all is written."""
+    """The same, with padding after each end only when all is written."""
     ids, end = _greedy(*inputs, stop=_never, fill=_unfilled), inputs[-2]
     ends = (ids == end).long()
     ids[ends.cumsum(1) > ends] = 0
@@ -418,7 +417,7 @@ EXERCISES = (
             Answer("greedy_decode", greedy_decode, {"ids": "batch, 1 + written"}),
         ),
         cases=_cases,
-        proves="start, end and padding in a batch, both masks, one look at the source, "
+        proves="start, end and padding in a batch, both masks, the source read once, "
         "one call of decode per word, a real model",
         misconceptions=MISTAKES,
     ),

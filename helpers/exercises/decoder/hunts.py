@@ -2,21 +2,14 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import (
-    Answer,
-    Case,
-    Exercise,
-    mistake,
-    value_cases,
-)
+from helpers.checks.exercise import Answer, Case, Exercise, mistake, value_cases
 from helpers.exercises.decoder.layer import DecoderLayer
-from helpers.exercises.kit import normal, padded
+from helpers.exercises.kit import exchanging, normal, padded
 
 # --- 5.6 ---
 
@@ -35,7 +28,7 @@ FLOOR = (
     ),
     mistake(
         "the whole vocabulary",
-        "13 ids exist, but padding and the start token are never asked for.",
+        "There are 13 ids, but padding and the start token are never the answer.",
         "From how many words is the target drawn?",
         math.log(13),
         math.log(12),
@@ -43,14 +36,14 @@ FLOOR = (
     mistake(
         "the wrong argument: source_mask",
         "No source is padded here, so a source mask would change nothing.",
-        "Which words does the model get right, and which one not? What follows them?",
+        "Which words does the model get right? Which one does it miss? What follows?",
         "source_mask",
         of=1,
     ),
     mistake(
         "the wrong argument: memory",
-        "The memory is handed on; but the target has nothing to do with the source.",
-        "Which words does the model get right, and which one not? What follows them?",
+        "The memory is handed on, and the target has nothing to do with the source.",
+        "Which words does the model get right? Which one does it miss? What follows?",
         "memory",
         "source",
         of=1,
@@ -119,25 +112,26 @@ def _at_the_end(mask: Tensor) -> Tensor:
     return torch.arange(mask.shape[-1]) >= mask.sum(-1, keepdim=True)
 
 
+swap_mass = exchanging(_mass)
 MASS_MISTAKES = (
     mistake(
         "padding only at the end",
-        "The last keys of each sequence were taken for padding, as many as there are; "
-        "but padding may also stand in front or between.",
+        "The right number of keys was taken for padding, but always the last ones; "
+        "padding may also stand in front of the words or between them.",
         "The mask says for each key what it is, not only how many are real.",
-        partial(_mass, over=_at_the_end),
+        swap_mass(over=_at_the_end),
     ),
     mistake(
         "mass on the words",
-        "That is the share of the real words; the rest of 1 lies on padding.",
+        "That is the mass on the real words; what is left of 1 lies on padding.",
         "The mask is True for real words.",
-        partial(_mass, over=lambda mask: mask),
+        swap_mass(over=lambda mask: mask),
     ),
     mistake(
         "mean weight of a key",
-        "The weights were averaged over the keys; a query's share is their sum.",
+        "The weights were averaged over the keys, but a query's share is their sum.",
         "Over which axis do the weights of one query sum to 1?",
-        partial(_mass, gather=lambda blocked: blocked.mean(-1)),
+        swap_mass(gather=lambda blocked: blocked.mean(-1)),
         lambda weights, mask: (
             weights[(~mask).expand_as(weights)].mean().nan_to_num().item()
         ),
@@ -145,21 +139,21 @@ MASS_MISTAKES = (
     ),
     mistake(
         "sum over everything",
-        "The shares of all queries were added up; the average is asked for.",
-        "How many queries share out a mass of 1 each?",
-        partial(_mass, average=lambda rows: rows.sum()),
+        "The shares of all queries were added up; the question is their average.",
+        "Each query has a mass of 1. How many queries are there?",
+        swap_mass(average=lambda rows: rows.sum()),
     ),
     mistake(
         "first sequence only",
         "Only the first sequence of the batch was looked at.",
         "Over which axes do you average?",
-        partial(_mass, average=lambda rows: rows[0].mean()),
+        swap_mass(average=lambda rows: rows[0].mean()),
     ),
     mistake(
         "largest weight",
         "That is the largest weight on padding, not the sum.",
         "Over which axis do the weights of one query sum to 1?",
-        partial(_mass, gather=lambda blocked: blocked.amax(-1)),
+        swap_mass(gather=lambda blocked: blocked.amax(-1)),
     ),
     mistake(
         "share of the padded keys",
@@ -206,9 +200,11 @@ def _patient(
     @torch.no_grad()
     def run(x: Tensor, memory: Tensor) -> Tensor:
         y, m = x.double(), memory.double()
-        y = layer.add(front(y, m), lambda z: layer.recall(z, None, None), layer.norm1)
+        y = layer.add(
+            front(y, m), lambda z: layer.self_attend(z, None, None), layer.norm1
+        )
         y = layer.add(y, lambda z: layer.cross_attention(*ask(z, m)), layer.norm2)
-        return layer.add(y, layer.think, layer.norm3).to(x.dtype)
+        return layer.add(y, layer.feed, layer.norm3).to(x.dtype)
 
     return run
 
@@ -256,9 +252,12 @@ def _patients(seed: int) -> list[Case]:
     return [Case(name, (one,), inputs=("layer",)) for name, one in patients.items()]
 
 
+swap_test = exchanging(_reads)
+
+
 @mistake(
     "only shapes",
-    "The test says True to all of them: each returns the right shape.",
+    "The test says True for every layer: each returns the right shape.",
     "Change something that a layer should notice. What must happen to the output?",
 )
 def _shapes(layer: Callable) -> bool:
@@ -270,41 +269,41 @@ PROBE_MISTAKES = (
     _shapes,
     mistake(
         "only another memory",
-        "The test changes memory and looks whether the output changes; so it does "
-        "with keys and values from different sides, too.",
+        "The test changes memory and checks that the output changes. It also changes "
+        "when keys and values come from different sides.",
         "Shuffle the words of memory: what must a key and its value do together?",
-        partial(_reads, in_any_order=False),
+        swap_test(in_any_order=False),
     ),
     mistake(
         "only another order",
-        "The test shuffles memory; a layer that never reads it does not mind.",
-        "What must happen when memory is a different sentence?",
-        partial(_reads, listens=False),
+        "The test only shuffles memory, and a layer that never reads it passes.",
+        "What must happen to the output when memory is a different sentence?",
+        swap_test(listens=False),
     ),
     mistake(
-        "True to none of them",
-        "The test says False to all of them, the right layers included.",
+        "True for none of them",
+        "The test says False for every layer, the right ones included.",
         "Which axis of memory holds its words, and what must shuffling them change?",
         lambda layer: False,
-        partial(_reads, axis=0),
-        partial(_reads, axis=2),
+        swap_test(axis=0),
+        swap_test(axis=2),
     ),
     mistake(
         "exact comparison",
         "Rounded numbers were compared for equality, so a right layer fails too.",
         "How far apart may two roundings of the same float32 number be?",
-        partial(_reads, close=torch.equal),
+        swap_test(close=torch.equal),
     ),
     mistake(
         "order expected to matter",
-        "The test wants another output when memory is shuffled; attention knows no "
-        "order.",
+        "The test expects another output when memory is shuffled, but attention "
+        "ignores the order.",
         "What did exercise 1.7 say about a model without positions?",
         lambda layer: _reads(layer, in_any_order=False) and not _reads(layer),
     ),
     mistake(
         "verdict turned around",
-        "The test says True to the wrong ones and False to the right ones.",
+        "The test says True for the wrong layers and False for the right ones.",
         "True means that the layer reads memory as it should.",
         lambda layer: not _reads(layer),
     ),
@@ -323,7 +322,7 @@ EXERCISES = (
             Answer("forgotten", "target_mask"),
         ),
         cases=lambda seed: value_cases(count=2, within=0.003),
-        proves="ln 11 is the least an honest model can reach; without a target mask it "
+        proves="ln 11 is the lowest loss of an honest model; without a target mask it "
         "reads the answer",
         misconceptions=FLOOR,
     ),

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.encoder.shared import lacking
-from helpers.exercises.kit import attend, normal, padded, shake
+from helpers.exercises.kit import attend, exchanging, normal, padded, shake
 from helpers.models.layers import FeedForward
 from helpers.models.masks import look_ahead_mask
 from helpers.models.multi_head import MultiHeadAttention
@@ -48,21 +48,22 @@ class DecoderLayer(nn.Module):
         source_mask: Tensor | None = None,
     ) -> Tensor:
         """(B, T, D) and memory (B, S, D) -> (B, T, D)."""
-        x = self.add(x, lambda y: self.recall(y, target_mask, source_mask), self.norm1)
-        x = self.add(
-            x, lambda y: self.consult(y, memory, target_mask, source_mask), self.norm2
-        )
-        return self.add(x, self.think, self.norm3)
+        masks = (target_mask, source_mask)
+        x = self.add(x, lambda y: self.self_attend(y, *masks), self.norm1)
+        x = self.add(x, lambda y: self.cross_attend(y, memory, *masks), self.norm2)
+        return self.add(x, self.feed, self.norm3)
 
-    def recall(self, y: Tensor, target: Tensor | None, source: Tensor | None) -> Tensor:
+    def self_attend(self, y: Tensor, target: Any, source: Any) -> Tensor:
         """Self-attention."""
         return attend(self.self_attention, y, y, y, target)
 
-    def consult(self, y: Tensor, memory: Tensor, target: Any, source: Any) -> Tensor:
+    def cross_attend(
+        self, y: Tensor, memory: Tensor, target: Any, source: Any
+    ) -> Tensor:
         """Cross-attention."""
         return attend(self.cross_attention, y, memory, memory, source)
 
-    def think(self, y: Tensor) -> Tensor:
+    def feed(self, y: Tensor) -> Tensor:
         """The feed-forward."""
         return self.feed_forward(y)
 
@@ -86,7 +87,7 @@ def _norms(call: Any) -> list:
 
 
 def _parts(call: Any, x: Tensor) -> str:
-    """What the course's classes say of themselves, and what a student's parts are."""
+    """What the course's classes say of themselves, or how a student built the parts."""
     if isinstance(call, DecoderLayer):
         return call.parts
     norms = _norms(call)
@@ -94,14 +95,14 @@ def _parts(call: Any, x: Tensor) -> str:
         getattr(call, f"{name}_attention", None) for name in ("self", "cross")
     ]
     if not all(isinstance(part, nn.Module) for part in (*attentions, *norms)):
-        return AS_ASKED  # what is missing is told by its name
+        return AS_ASKED  # a missing part is reported by name
     missing = lacking(attentions=attentions, norms=norms)
     if missing != "there":
         return f"biases {missing}"
     return AS_ASKED if all(_is_layer_norm(norm, x) for norm in norms) else NO_NORM
 
 
-NO_NORM = "a norm that is no layer norm"
+NO_NORM = "a norm other than layer norm"
 
 
 def _is_layer_norm(norm: Any, x: Tensor) -> bool:
@@ -181,23 +182,22 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _wrong(**steps: Callable) -> type:
-    return type("_Wrong", (DecoderLayer,), steps)
+swap = exchanging(DecoderLayer)
 
 
-def _consulting(consult: Callable) -> type:
+def _cross_attending(cross_attend: Callable) -> type:
     """Another cross-attention; gets the part, y, memory, target and source mask."""
-    return _wrong(
-        consult=lambda self, y, memory, target, source: attend(
-            self.cross_attention, *consult(y, memory, target, source)
+    return swap(
+        cross_attend=lambda self, y, memory, target, source: attend(
+            self.cross_attention, *cross_attend(y, memory, target, source)
         )
     )
 
 
-def _recalling(recall: Callable) -> type:
-    return _wrong(
-        recall=lambda self, y, target, source: attend(
-            self.self_attention, *recall(y, target, source)
+def _self_attending(self_attend: Callable) -> type:
+    return swap(
+        self_attend=lambda self, y, target, source: attend(
+            self.self_attention, *self_attend(y, target, source)
         )
     )
 
@@ -217,7 +217,7 @@ def _one_residual(missing: str) -> type:
         step = _no_residual if norm is getattr(self, missing) else DecoderLayer.add
         return step(self, x, sublayer, norm)
 
-    return _wrong(add=add)
+    return swap(add=add)
 
 
 def _order(*steps: tuple[str, str]) -> type:
@@ -227,15 +227,15 @@ def _order(*steps: tuple[str, str]) -> type:
         self: Any, x: Tensor, memory: Tensor, target: Any, source: Any = None
     ) -> Tensor:
         sublayers = {
-            "recall": lambda y: self.recall(y, target, source),
-            "consult": lambda y: self.consult(y, memory, target, source),
-            "think": self.think,
+            "self_attend": lambda y: self.self_attend(y, target, source),
+            "cross_attend": lambda y: self.cross_attend(y, memory, target, source),
+            "feed": self.feed,
         }
         for step, norm in steps:
             x = self.add(x, sublayers[step], getattr(self, norm))
         return x
 
-    return _wrong(forward=forward)
+    return swap(forward=forward)
 
 
 def _always(norm_first: bool | None) -> type:
@@ -245,7 +245,7 @@ def _always(norm_first: bool | None) -> type:
             return x + self.drop(sublayer(self.normalise(norm, x)))
         return self.normalise(norm, x + self.drop(sublayer(x)))
 
-    return _wrong(add=add)
+    return swap(add=add)
 
 
 def _from_normalised(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
@@ -263,7 +263,7 @@ def _one_undropped(*bare: str) -> type:
             return x + sublayer(self.normalise(norm, x))
         return self.normalise(norm, x + sublayer(x))
 
-    return _wrong(add=add)
+    return swap(add=add)
 
 
 def _drop_the_sum(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
@@ -275,15 +275,15 @@ def _drop_the_sum(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor
 def _memory_normalised(self: Any, y: Tensor, memory: Tensor, target, source) -> Tensor:
     if self.norm_first:
         memory = self.normalise(self.norm2, memory)
-    return DecoderLayer.consult(self, y, memory, target, source)
+    return DecoderLayer.cross_attend(self, y, memory, target, source)
 
 
 def _asks_early(self: Any, x: Tensor, memory: Tensor, target, source=None) -> Tensor:
-    first = self.add(x, lambda y: self.recall(y, target, source), self.norm1)
+    first = self.add(x, lambda y: self.self_attend(y, target, source), self.norm1)
     asked = self.normalise(self.norm2, x) if self.norm_first else x
-    found = self.drop(self.consult(asked, memory, target, source))
+    found = self.drop(self.cross_attend(asked, memory, target, source))
     x = first + found if self.norm_first else self.normalise(self.norm2, first + found)
-    return self.add(x, self.think, self.norm3)
+    return self.add(x, self.feed, self.norm3)
 
 
 def _source_twice(self: Any, x: Tensor, memory: Tensor, target, source=None) -> Tensor:
@@ -291,76 +291,75 @@ def _source_twice(self: Any, x: Tensor, memory: Tensor, target, source=None) -> 
         return attend(self.self_attention, y, memory, memory, source)
 
     def second(y: Tensor) -> Tensor:
-        return self.consult(y, memory, target, source)
+        return self.cross_attend(y, memory, target, source)
 
     x = self.add(self.add(x, first, self.norm1), second, self.norm2)
-    return self.add(x, self.think, self.norm3)
+    return self.add(x, self.feed, self.norm3)
 
 
-ALL = ("recall", "norm1"), ("consult", "norm2"), ("think", "norm3")
+ALL = ("self_attend", "norm1"), ("cross_attend", "norm2"), ("feed", "norm3")
 MISTAKES = (
     mistake(
         "parts without biases",
         "The layer computes the right thing, but some of its parts have no biases.",
         "Build the parts as in lesson 04, without an argument that forbids a bias.",
         *tuple(
-            _wrong(parts=f"biases missing in {where}")
+            swap(parts=f"biases missing in {where}")
             for where in ("attentions", "norms", "attentions and norms")
         ),
     ),
     mistake(
         "another norm than layer norm",
         "The norms stand in the right places, but they do not compute layer norm.",
-        "Feed one of them a row of numbers. Has the result mean 0 and variance 1?",
-        _wrong(parts=NO_NORM),
+        "Feed one of them a row of numbers. Are mean and variance then 0 and 1?",
+        swap(parts=NO_NORM),
     ),
     mistake(
         "keys and values from the decoder",
-        "The second attention reads the decoder's own vectors: the source is never "
-        "looked at.",
+        "The second attention reads the decoder's own vectors and never looks at the "
+        "source.",
         "Where does your `forward` use `memory`?",
-        _consulting(lambda y, memory, target, source: (y, y, y, source)),
-        _consulting(lambda y, memory, target, source: (y, y, y, target)),
-        _consulting(lambda y, memory, target, source: (y, y, y, None)),
+        _cross_attending(lambda y, memory, target, source: (y, y, y, source)),
+        _cross_attending(lambda y, memory, target, source: (y, y, y, target)),
+        _cross_attending(lambda y, memory, target, source: (y, y, y, None)),
     ),
     mistake(
         "query from the encoder",
-        "The source asks and the target answers: one vector per source token comes "
+        "The source asks and the target answers, so one vector per source token comes "
         "out.",
-        "Who is writing, and has a question? What length must the output have?",
-        _consulting(lambda y, memory, target, source: (memory, y, y, source)),
-        _consulting(lambda y, memory, target, source: (memory, y, y, target)),
-        _consulting(lambda y, memory, target, source: (memory, y, y, None)),
+        "Which side is writing, and has a question? How long must the output be?",
+        _cross_attending(lambda y, memory, target, source: (memory, y, y, source)),
+        _cross_attending(lambda y, memory, target, source: (memory, y, y, target)),
+        _cross_attending(lambda y, memory, target, source: (memory, y, y, None)),
     ),
     mistake(
         "values from the decoder",
-        "The keys come from the encoder, but what is fetched are the decoder's own "
-        "vectors.",
-        "A key and its value belong to the same token. Of which sentence?",
-        _consulting(lambda y, memory, target, source: (y, memory, y, source)),
+        "The keys come from the encoder, but the values are the decoder's own vectors.",
+        "A key and its value belong to the same token. Which sentence is it in?",
+        _cross_attending(lambda y, memory, target, source: (y, memory, y, source)),
     ),
     mistake(
         "keys from the decoder",
-        "The values come from the encoder, but they are found by the decoder's keys.",
-        "A key and its value belong to the same token. Of which sentence?",
-        _consulting(lambda y, memory, target, source: (y, y, memory, source)),
+        "The values come from the encoder, but the keys are the decoder's own vectors.",
+        "A key and its value belong to the same token. Which sentence is it in?",
+        _cross_attending(lambda y, memory, target, source: (y, y, memory, source)),
     ),
     mistake(
         "look-ahead mask on the cross-attention",
         "The second attention got the target's mask. The source has no future: all of "
         "it is there before the first word is written.",
         "Which of the two masks knows about the length of the source?",
-        _consulting(lambda y, memory, target, source: (y, memory, memory, target)),
+        _cross_attending(lambda y, memory, target, source: (y, memory, memory, target)),
     ),
     mistake(
         "masks exchanged",
         "Each attention got the other one's mask.",
         "Which mask is as wide as the target, which as wide as the source?",
-        _wrong(
-            recall=lambda self, y, target, source: attend(
+        swap(
+            self_attend=lambda self, y, target, source: attend(
                 self.self_attention, y, y, y, source
             ),
-            consult=lambda self, y, memory, target, source: attend(
+            cross_attend=lambda self, y, memory, target, source: attend(
                 self.cross_attention, y, memory, memory, target
             ),
         ),
@@ -369,23 +368,23 @@ MISTAKES = (
         "self-attention unmasked",
         "The target's mask is not used: every word sees the words after it.",
         "Follow `target_mask` through your `forward`.",
-        _recalling(lambda y, target, source: (y, y, y, None)),
+        _self_attending(lambda y, target, source: (y, y, y, None)),
     ),
     mistake(
         "source mask not passed",
         "The source's mask is not used: the decoder reads padding.",
         "Follow `source_mask` through your `forward`.",
-        _consulting(lambda y, memory, target, source: (y, memory, memory, None)),
+        _cross_attending(lambda y, memory, target, source: (y, memory, memory, None)),
     ),
     mistake(
         "no masks at all",
         "Neither of the two masks is used.",
         "Follow `target_mask` and `source_mask` through your `forward`.",
-        _wrong(
-            recall=lambda self, y, target, source: attend(
+        swap(
+            self_attend=lambda self, y, target, source: attend(
                 self.self_attention, y, y, y, None
             ),
-            consult=lambda self, y, memory, target, source: attend(
+            cross_attend=lambda self, y, memory, target, source: attend(
                 self.cross_attention, y, memory, memory, None
             ),
         ),
@@ -394,13 +393,13 @@ MISTAKES = (
         "target mask inverted",
         "Each word sees the words after it, and not those before.",
         "True means may attend, here and in MultiHeadAttention.",
-        _recalling(lambda y, target, source: (y, y, y, _flipped(target))),
+        _self_attending(lambda y, target, source: (y, y, y, _flipped(target))),
     ),
     mistake(
         "source mask inverted",
         "The decoder reads the padding of the source and not its words.",
         "True means may attend, here and in MultiHeadAttention.",
-        _consulting(
+        _cross_attending(
             lambda y, memory, target, source: (y, memory, memory, _flipped(source))
         ),
     ),
@@ -408,20 +407,20 @@ MISTAKES = (
         "self-attention reads the encoder",
         "The first attention already looks at `memory`: the layer never looks at what "
         "has been written.",
-        "Which of the two attentions is a sequence asking itself?",
-        _wrong(forward=_source_twice),
+        "Which of the two is self-attention, and what does it attend to?",
+        swap(forward=_source_twice),
     ),
     mistake(
         "one attention for both",
         "Both attentions use the weights of the same part.",
         "How many attentions did `__init__` create, and which one is used where?",
-        _wrong(
-            consult=lambda self, y, memory, target, source: attend(
+        swap(
+            cross_attend=lambda self, y, memory, target, source: attend(
                 self.self_attention, y, memory, memory, source
             )
         ),
-        _wrong(
-            recall=lambda self, y, target, source: attend(
+        swap(
+            self_attend=lambda self, y, target, source: attend(
                 self.cross_attention, y, y, y, target
             )
         ),
@@ -431,11 +430,11 @@ MISTAKES = (
         "The part called cross_attention looked at the target, and self_attention at "
         "the source.",
         "Compare the names of the two parts with what you hand to each.",
-        _wrong(
-            recall=lambda self, y, target, source: attend(
+        swap(
+            self_attend=lambda self, y, target, source: attend(
                 self.cross_attention, y, y, y, target
             ),
-            consult=lambda self, y, memory, target, source: attend(
+            cross_attend=lambda self, y, memory, target, source: attend(
                 self.self_attention, y, memory, memory, source
             ),
         ),
@@ -444,15 +443,15 @@ MISTAKES = (
         "cross-attention first",
         "The layer looked at the source before it looked at what is written.",
         "In which order do the three boxes stand in the figure, from bottom to top?",
-        _order(("consult", "norm2"), ("recall", "norm1"), ALL[2]),
-        _order(("consult", "norm1"), ("recall", "norm2"), ALL[2]),
+        _order(("cross_attend", "norm2"), ("self_attend", "norm1"), ALL[2]),
+        _order(("cross_attend", "norm1"), ("self_attend", "norm2"), ALL[2]),
     ),
     mistake(
         "no cross-attention",
         "There is no second attention: that is an encoder layer with another mask.",
         "How many boxes does a decoder layer have in the figure?",
         _order(ALL[0], ALL[2]),
-        _order(ALL[0], ("think", "norm2")),
+        _order(ALL[0], ("feed", "norm2")),
     ),
     mistake(
         "no feed-forward",
@@ -465,48 +464,48 @@ MISTAKES = (
         "The queries of the second attention come from the layer's input, not from "
         "what the first attention has made of it.",
         "Which x goes into the second sublayer?",
-        _wrong(forward=_asks_early),
+        swap(forward=_asks_early),
     ),
     mistake(
         "no residual",
         "Nothing is added: each sublayer replaces its input.",
         "What does `Add` in `Add & Norm` add?",
-        _wrong(add=_no_residual),
+        swap(add=_no_residual),
     ),
     mistake(
         "no residual around the self-attention",
-        "The first attention's output replaces x, it is not added to it.",
+        "The first attention's output replaces x instead of being added to it.",
         "Compare your three sublayers: which one lacks a sum?",
         _one_residual("norm1"),
     ),
     mistake(
         "no residual around the cross-attention",
-        "The second attention's output replaces x: what is written gets lost.",
+        "The second attention's output replaces x, and what was written is lost.",
         "Compare your three sublayers: which one lacks a sum?",
         _one_residual("norm2"),
     ),
     mistake(
         "no residual around the feed-forward",
-        "The feed-forward's output replaces x, it is not added to it.",
+        "The feed-forward's output replaces x instead of being added to it.",
         "Compare your three sublayers: which one lacks a sum?",
         _one_residual("norm3"),
     ),
     mistake(
         "residual from the normalised input",
         "In pre-norm the normalised x was added back, so the untouched x is lost.",
-        "Which x travels along the residual: the one before or after the norm?",
-        _wrong(add=_from_normalised),
+        "Which x travels along the residual: the one before the norm or after it?",
+        swap(add=_from_normalised),
     ),
     mistake(
         "always post-norm",
         "`norm_first` changes nothing: the norm always comes after the sum.",
-        "Where does your `forward` ask for norm_first?",
+        "Where does your `forward` use norm_first?",
         _always(False),
     ),
     mistake(
         "always pre-norm",
         "`norm_first` changes nothing: the norm always comes before the sublayer.",
-        "Where does your `forward` ask for norm_first?",
+        "Where does your `forward` use norm_first?",
         _always(True),
     ),
     mistake(
@@ -518,58 +517,58 @@ MISTAKES = (
     mistake(
         "memory normalised again",
         "In pre-norm the encoder's output went through norm2 as well.",
-        "The encoder has finished its work. Which of the inputs is the decoder's own?",
-        _wrong(consult=_memory_normalised),
+        "The encoder has finished its work. Which input belongs to the decoder?",
+        swap(cross_attend=_memory_normalised),
     ),
     mistake(
         "no norm at all",
         "None of the three norms is used.",
         "Search your `forward` for norm1, norm2 and norm3.",
-        _wrong(normalise=lambda self, norm, y: y),
+        swap(normalise=lambda self, norm, y: y),
     ),
     mistake(
         "norms in another order",
-        "Each sublayer has a norm of its own, but not the one that the stub says.",
+        "Each sublayer has a norm of its own, but not the one that the stub names.",
         "The norms are numbered like the sublayers, from bottom to top.",
-        _order(ALL[0], ("consult", "norm3"), ("think", "norm2")),
-        _order(("recall", "norm2"), ("consult", "norm1"), ALL[2]),
-        _order(("recall", "norm2"), ("consult", "norm3"), ("think", "norm1")),
-        _order(("recall", "norm3"), ("consult", "norm2"), ("think", "norm1")),
-        _order(("recall", "norm3"), ("consult", "norm1"), ("think", "norm2")),
+        _order(ALL[0], ("cross_attend", "norm3"), ("feed", "norm2")),
+        _order(("self_attend", "norm2"), ("cross_attend", "norm1"), ALL[2]),
+        _order(("self_attend", "norm2"), ("cross_attend", "norm3"), ("feed", "norm1")),
+        _order(("self_attend", "norm3"), ("cross_attend", "norm2"), ("feed", "norm1")),
+        _order(("self_attend", "norm3"), ("cross_attend", "norm1"), ("feed", "norm2")),
     ),
     mistake(
         "one norm used twice",
         "Two sublayers share a norm, and one norm is never used.",
         "How many norms did `__init__` create, and which one is used where?",
-        _order(ALL[0], ("consult", "norm1"), ALL[2]),
-        _order(ALL[0], ALL[1], ("think", "norm2")),
-        _order(ALL[0], ("consult", "norm1"), ("think", "norm2")),
-        _order(ALL[0], ("consult", "norm1"), ("think", "norm1")),
+        _order(ALL[0], ("cross_attend", "norm1"), ALL[2]),
+        _order(ALL[0], ALL[1], ("feed", "norm2")),
+        _order(ALL[0], ("cross_attend", "norm1"), ("feed", "norm2")),
+        _order(ALL[0], ("cross_attend", "norm1"), ("feed", "norm1")),
     ),
     mistake(
         "no dropout",
         "Nothing is dropped in training.",
         "Where is the dropout of `__init__` used?",
-        _wrong(drop=lambda self, y: y),
+        swap(drop=lambda self, y: y),
     ),
     mistake(
         "a sublayer without dropout",
-        "What one or two of the three sublayers add is never dropped.",
-        "Count in your `forward`: sublayers, and uses of the dropout.",
+        "One or two of the three sublayers have no dropout on what they add.",
+        "Count the sublayers in your `forward`, and the uses of dropout.",
         *(_one_undropped(name) for name in NORMS),
         *(_one_undropped(*(n for n in NORMS if n != name)) for name in NORMS),
     ),
     mistake(
         "dropout on the sum",
-        "Dropout took the residual along: with a rate of 1 nothing is left of x.",
+        "Dropout was applied to the whole sum: with a rate of 1 nothing is left of x.",
         "What should be dropped: x, or what the sublayer adds to it?",
-        _wrong(add=_drop_the_sum),
+        swap(add=_drop_the_sum),
     ),
     mistake(
         "dropout active in eval mode",
-        "Dropout goes on after `.eval()`: the functional form does not know the mode.",
-        "Who tells dropout whether the layer is in training?",
-        _wrong(drop=lambda self, y: F.dropout(y, self.rate)),
+        "Dropout is still active after `.eval()`: `F.dropout` does not know the mode.",
+        "What tells dropout whether the layer is in training?",
+        swap(drop=lambda self, y: F.dropout(y, self.rate)),
     ),
 )
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -10,50 +9,18 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.kit import normal, padded, words
-from helpers.models.encoder import Encoder
+from helpers.exercises.kit import exchanging, normal, padded, words
+from helpers.models import transformer
 from helpers.models.masks import look_ahead_mask
-from helpers.models.transformer import Decoder, TransformerConfig
+from helpers.models.transformer import TransformerConfig
 
 # --- 5.3 ---
 
 
-class Transformer(nn.Module):
-    """The course's own answer to 5.3; misconceptions exchange one of its steps."""
+class Transformer(transformer.Transformer):
+    """The course's own answer to 5.3; misconceptions exchange one of its methods."""
 
-    bias = "there"  # the reference's layer may be a student's, so it says itself
-
-    def __init__(self, config: TransformerConfig) -> None:
-        """Create the three parts."""
-        super().__init__()
-        self.encoder = Encoder(config.source_vocab, *config.stack)
-        self.decoder = Decoder(config.target_vocab, *config.stack)
-        self.final_layer = nn.Linear(config.d_model, config.target_vocab)
-
-    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        """(B, S) -> memory (B, S, D)."""
-        return self.encoder(source, source_mask)
-
-    def decode(
-        self,
-        target: Tensor,
-        memory: Tensor,
-        target_mask: Tensor | None,
-        source_mask: Tensor | None = None,
-    ) -> Tensor:
-        """(B, T) and memory (B, S, D) -> logits (B, T, V)."""
-        return self.final_layer(self.decoder(target, memory, target_mask, source_mask))
-
-    def forward(
-        self,
-        source: Tensor,
-        target: Tensor,
-        source_mask: Tensor | None,
-        target_mask: Tensor | None,
-    ) -> Tensor:
-        """Both -> logits (B, T, V)."""
-        memory = self.encode(source, source_mask)
-        return self.decode(target, memory, target_mask, source_mask)
+    bias = "there"  # its final layer may be a student's, so the class itself says it
 
 
 def _both(call: Any, *inputs: Any) -> Look:
@@ -148,13 +115,12 @@ def _model_cases(seed: int) -> list[Case]:
     ]
 
 
-def _wrong(**steps: Callable) -> type:
-    return type("_Wrong", (Transformer,), steps)
+swap = exchanging(Transformer)
 
 
 def _decoding(decode: Callable) -> type:
     """Another `decode`, which `forward` uses too."""
-    return _wrong(
+    return swap(
         decode=lambda self, target, memory, target_mask, source_mask=None: decode(
             self, target, memory, target_mask, source_mask
         )
@@ -165,7 +131,7 @@ def _finishing(finish: Callable) -> type:
     def decode(self, *inputs: Any) -> Tensor:
         return finish(Transformer.decode(self, *inputs))
 
-    return _wrong(decode=decode)
+    return swap(decode=decode)
 
 
 def _ending(finish: Callable) -> type:
@@ -174,11 +140,11 @@ def _ending(finish: Callable) -> type:
     def forward(self, *inputs: Any) -> Tensor:
         return finish(Transformer.forward(self, *inputs))
 
-    return _wrong(forward=forward)
+    return swap(forward=forward)
 
 
 def _calling(forward: Callable) -> type:
-    return _wrong(
+    return swap(
         forward=lambda self, source, target, source_mask, target_mask: forward(
             self, source, target, source_mask, target_mask
         )
@@ -202,7 +168,7 @@ def _left_out() -> list[type]:
 
     options = ("max_length", "dropout", "norm_first")
     return [
-        _wrong(__init__=build(names))
+        swap(__init__=build(names))
         for count in (1, 2, 3)
         for names in combinations(options, count)
     ]
@@ -220,8 +186,8 @@ def _detached(self: Any, source: Tensor, target: Tensor, mask: Any, future: Any)
 MODEL_MISTAKES = (
     mistake(
         "options left out",
-        "Encoder and decoder did not get all that config holds: length, dropout or "
-        "norm order are the defaults.",
+        "Encoder and decoder did not get everything that config holds: length, dropout "
+        "or norm order are the defaults.",
         "Compare what you hand to `Encoder` with `config.stack`, which was printed.",
         *tuple(_left_out()),
     ),
@@ -229,13 +195,13 @@ MODEL_MISTAKES = (
         "final layer without a bias",
         "The model computes the right thing, but its final layer has no bias.",
         "The class's docstring says what kind of layer it is.",
-        _wrong(bias="missing"),
+        swap(bias="missing"),
     ),
     mistake(
         "source mask not passed to the decoder",
         "`forward` gave the source's mask to the encoder only: the decoder reads "
         "padding.",
-        "Who looks at the source's tokens? Count the places.",
+        "Which parts read the source's tokens? Count them.",
         _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s, m), f)),
     ),
     mistake(
@@ -250,13 +216,13 @@ MODEL_MISTAKES = (
         "source mask not passed to the encoder",
         "The encoder runs without a mask: its words attend to padding.",
         "Follow `source_mask` through `forward` and `encode`.",
-        _wrong(encode=lambda self, source, source_mask=None: self.encoder(source)),
+        swap(encode=lambda self, source, source_mask=None: self.encoder(source)),
         _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s), f, m)),
     ),
     mistake(
         "source mask not used",
-        "The source's mask went nowhere: encoder and decoder read padding.",
-        "Who looks at the source's tokens? Count the places.",
+        "The source's mask is not used anywhere: encoder and decoder read padding.",
+        "Which parts read the source's tokens? Count them.",
         _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s), f)),
     ),
     mistake(
@@ -271,8 +237,8 @@ MODEL_MISTAKES = (
     ),
     mistake(
         "target mask not passed",
-        "The decoder runs without the target's mask: it sees the words it is asked "
-        "for.",
+        "The decoder runs without the target's mask: it sees the words that it should "
+        "predict.",
         "Follow `target_mask` through `forward` and `decode`.",
         _decoding(
             lambda self, t, memory, f, m: self.final_layer(
@@ -303,7 +269,7 @@ MODEL_MISTAKES = (
         "last layer in forward only",
         "`forward` returns scores, but `decode` alone returns vectors.",
         "What does the docstring of `decode` promise?",
-        _wrong(
+        swap(
             decode=lambda self, t, memory, f, m=None: self.decoder(t, memory, f, m),
             forward=lambda self, s, t, m, f: self.final_layer(
                 self.decode(t, self.encode(s, m), f, m)
@@ -357,13 +323,13 @@ MODEL_MISTAKES = (
         "vocabularies exchanged",
         "The encoder got the target's vocabulary and the decoder the source's.",
         "Which half of the figure reads which language?",
-        _wrong(__init__=_other_vocabularies),
+        swap(__init__=_other_vocabularies),
     ),
     mistake(
         "source words scored",
         "The last layer has a score for every word of the source.",
-        "Words of which language does the model write?",
-        _wrong(__init__=_source_words_scored),
+        "In which language does the model write?",
+        swap(__init__=_source_words_scored),
     ),
     mistake(
         "encoder cut off",
@@ -402,9 +368,9 @@ def _count(
     attention = attention_layers * (d * d + bias * d)
     if heads:
         attention *= config.num_heads
-    think = 2 * d * f + bias * (d + f)
-    reader = attention + think + 2 * norm * d
-    writer = attentions * attention + think + norms * norm * d
+    feed_forward = 2 * d * f + bias * (d + f)
+    reader = attention + feed_forward + 2 * norm * d
+    writer = attentions * attention + feed_forward + norms * norm * d
     layers = (config.num_layers if stacks else 1) * (reader + writer)
     vocabularies = (config.source_vocab, config.target_vocab)
     words_known = sum(vocabularies) if embeddings == 2 else vocabularies[1]
@@ -431,84 +397,85 @@ def _count_cases(seed: int) -> list[Case]:
     ]
 
 
+swap_term = exchanging(_count)
 COUNT_MISTAKES = (
     mistake(
         "no biases",
         "The matrices are all there, but linear layers also have a bias.",
         "How many numbers does `nn.Linear(3, 5)` hold?",
-        partial(_count, bias=0, last_bias=0),
-        partial(_count, bias=0, last_bias=0, norm=1),
-        partial(_count, bias=0),
+        swap_term(bias=0, last_bias=0),
+        swap_term(bias=0, last_bias=0, norm=1),
+        swap_term(bias=0),
     ),
     mistake(
         "half a norm",
         "A layer norm was counted with one number per feature; it has a gain and a "
         "bias.",
         "How many numbers does `nn.LayerNorm(5)` hold?",
-        partial(_count, norm=1),
+        swap_term(norm=1),
     ),
     mistake(
         "no norms",
         "The layer norms were left out; each has a gain and a bias.",
         "How many numbers does `nn.LayerNorm(5)` hold?",
-        partial(_count, norm=0),
+        swap_term(norm=0),
     ),
     mistake(
         "decoder layer counted like an encoder layer",
         "A decoder layer has a second attention and a third norm.",
         "Compare your two layers with the figure, box by box.",
-        partial(_count, attentions=1, norms=2),
+        swap_term(attentions=1, norms=2),
     ),
     mistake(
         "third norm missing",
         "The second attention of the decoder was counted, its norm was not.",
         "How many `Add & Norm` boxes does a decoder layer have?",
-        partial(_count, norms=2),
+        swap_term(norms=2),
     ),
     mistake(
         "attention counted per head",
         "The matrices of the attention were counted once per head; the heads share "
         "their width.",
         "What did exercise 3.1 do with W_q: copy it, or cut its result?",
-        partial(_count, heads=True),
+        swap_term(heads=True),
     ),
     mistake(
         "W_o forgotten",
         "Three matrices were counted in each attention; the heads' results go through "
         "a fourth.",
         "Name the linear layers of `MultiHeadAttention`.",
-        partial(_count, attention_layers=3),
+        swap_term(attention_layers=3),
     ),
     mistake(
         "positions counted",
         "The table of positions was counted; it is computed from sines, not learned.",
         "Which tables does training change?",
-        partial(_count, positions=1),
-        partial(_count, positions=2),
+        swap_term(positions=1),
+        swap_term(positions=2),
     ),
     mistake(
         "one embedding",
         "Only one of the two embeddings was counted; each language has its own.",
         "How many tables turn ids into vectors?",
-        partial(_count, embeddings=1),
+        swap_term(embeddings=1),
     ),
     mistake(
         "no last layer",
         "The layer that scores the words is missing.",
         "What stands on top of the decoder?",
-        partial(_count, last=0),
+        swap_term(last=0),
     ),
     mistake(
         "bias of the last layer",
         "The last layer was counted without its bias.",
         "How many numbers does `nn.Linear(3, 5)` hold?",
-        partial(_count, last_bias=0),
+        swap_term(last_bias=0),
     ),
     mistake(
         "one layer each",
         "One encoder layer and one decoder layer were counted, not num_layers of each.",
         "Where does your sum use `num_layers`?",
-        partial(_count, stacks=False),
+        swap_term(stacks=False),
     ),
 )
 

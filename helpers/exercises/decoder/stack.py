@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.decoder.shared import TABLE
-from helpers.exercises.kit import normal, padded, shake, words
+from helpers.exercises.kit import exchanging, normal, padded, shake, words
 from helpers.models.masks import look_ahead_mask
 from helpers.models.positions import PositionalEncoding, TokenEmbedding
 from helpers.models.transformer import DecoderLayer
@@ -140,13 +140,12 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _wrong(**steps: Callable) -> type:
-    return type("_Wrong", (Decoder,), steps)
+swap = exchanging(Decoder)
 
 
 def _running(run: Callable) -> type:
     """Other inputs for each layer."""
-    return _wrong(
+    return swap(
         run=lambda self, layer, x, memory, target, source: Decoder.run(
             self, layer, *run(x, memory, target, source)
         )
@@ -160,7 +159,7 @@ def _with_options(change: Callable) -> type:
         layer.dropout.p, layer.norm_first = change(self.rate, self.norm_first)
         return layer(*inputs)
 
-    return _wrong(run=run)
+    return swap(run=run)
 
 
 def _first_only(self: Any, x: Tensor, *inputs: Any) -> Tensor:
@@ -204,8 +203,8 @@ MISTAKES = (
         "one layer, used again and again",
         "All layers are one and the same: they share their weights.",
         "How often is a layer created, and how often is it put into the list?",
-        _wrong(stack=lambda self, count: nn.ModuleList([self.layer()] * count)),
-        _wrong(
+        swap(stack=lambda self, count: nn.ModuleList([self.layer()] * count)),
+        swap(
             stack=lambda self, count: nn.ModuleList([self.layer()]),
             climb=lambda self, x, *inputs: [
                 x := self.run(self.layers[0], x, *inputs) for _ in range(2)
@@ -214,15 +213,15 @@ MISTAKES = (
     ),
     mistake(
         "only the last layer counts",
-        "Every layer started from the embeddings: the others' work was thrown away.",
+        "Every layer started from the embeddings, so only the last one's work counts.",
         "What should go into the second layer?",
-        _wrong(climb=_always_from_the_start),
+        swap(climb=_always_from_the_start),
     ),
     mistake(
         "a plain list",
         "The layers are in a Python list: torch does not see their weights.",
         "Which container tells the module that it has sub-modules?",
-        _wrong(stack=lambda self, count: [self.layer() for _ in range(count)]),
+        swap(stack=lambda self, count: [self.layer() for _ in range(count)]),
     ),
     mistake(
         "target mask not passed",
@@ -244,13 +243,13 @@ MISTAKES = (
     ),
     mistake(
         "memory overwritten",
-        "From the second layer on, what was read as memory came from the decoder.",
+        "From the second layer on, memory was replaced by the decoder's own output.",
         "The encoder's output is the same for all layers. Which name holds it?",
-        _wrong(climb=_output_as_memory),
+        swap(climb=_output_as_memory),
     ),
     mistake(
         "x and memory exchanged",
-        "The layers got memory first and what is written second.",
+        "The layers got memory first and the written words second.",
         "Compare the order of the arguments with the layer's own.",
         _running(lambda x, memory, target, source: (memory, x, target, source)),
     ),
@@ -258,17 +257,17 @@ MISTAKES = (
         "positions forgotten",
         "The words have no positions: the model can't tell their order.",
         "Which of the parts of `__init__` is never used?",
-        _wrong(embed=lambda self, ids: self.embedding(ids)),
+        swap(embed=lambda self, ids: self.embedding(ids)),
     ),
     mistake(
         "norm_first not passed on",
-        "The layers are post-norm, whatever was asked for.",
+        "The layers are post-norm, whatever was given.",
         "Follow `norm_first` from the arguments of `__init__` to the layers.",
         _with_options(lambda rate, norm_first: (rate, False)),
     ),
     mistake(
         "dropout not passed on",
-        "The layers drop a tenth, whatever rate was asked for.",
+        "The layers drop a tenth, whatever rate was given.",
         "Follow `dropout` from the arguments of `__init__` to the layers.",
         _with_options(lambda rate, norm_first: (0.1, norm_first)),
     ),
@@ -280,45 +279,45 @@ MISTAKES = (
     ),
     mistake(
         "only the first layer",
-        "The result is what the first layer put out.",
+        "The result is the first layer's output.",
         "Does the loop end too early? Look at the indentation of `return`.",
-        _wrong(climb=_first_only),
+        swap(climb=_first_only),
     ),
     mistake(
         "last norm after every layer",
         "The last norm came after each layer, not once at the end.",
-        "Is it inside your loop?",
-        _wrong(climb=_norm_every_layer, finish=lambda self, x: x),
+        "Does it stand inside your loop?",
+        swap(climb=_norm_every_layer, finish=lambda self, x: x),
     ),
     mistake(
         "embedding scaled twice",
         "The words' vectors were multiplied by the root of d_model once more.",
-        "What does `TokenEmbedding` do itself? Its line in `__init__` says it.",
-        _wrong(embed=_scaled),
+        "What does `TokenEmbedding` do by itself? The comment in `__init__` says it.",
+        swap(embed=_scaled),
     ),
     mistake(
         "words added twice",
-        "The words' vectors were added to a sum that holds them already.",
+        "The words' vectors were added to a sum that already contains them.",
         "What does `PositionalEncoding` return: its table, or x plus its table?",
-        _wrong(embed=_words_twice),
+        swap(embed=_words_twice),
     ),
     mistake(
         "dropout before the positions",
         "Dropout hit the words before the positions were added.",
-        "In which order does the text name words, positions and dropout?",
-        _wrong(embed=_drop_words, drop=lambda self, x: x),
+        "In which order does the text name embedding, positions and dropout?",
+        swap(embed=_drop_words, drop=lambda self, x: x),
     ),
     mistake(
         "last norm missing",
         "A pre-norm stack ends with one more layer norm; it is not used.",
         "Which of the parts of `__init__` is never used?",
-        _wrong(finish=lambda self, x: x),
+        swap(finish=lambda self, x: x),
     ),
     mistake(
         "no dropout on the embeddings",
-        "In training nothing is dropped from the sum of word and position.",
+        "In training, nothing is dropped from the sum of words and positions.",
         "Which of the parts of `__init__` is never used?",
-        _wrong(drop=lambda self, x: x),
+        swap(drop=lambda self, x: x),
     ),
 )
 

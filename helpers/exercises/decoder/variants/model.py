@@ -58,11 +58,11 @@ def count_by_boxes(config) -> int:
 
     d, norm = config.d_model, 2 * config.d_model
     attention = sum(linear(d, d) for _ in "qkvo")
-    think = linear(d, config.d_ff) + linear(config.d_ff, d)
+    feed_forward = linear(d, config.d_ff) + linear(config.d_ff, d)
     total = 0
     for _ in range(config.num_layers):
-        total += attention + norm + think + norm
-        total += attention + norm + attention + norm + think + norm
+        total += attention + norm + feed_forward + norm
+        total += attention + norm + attention + norm + feed_forward + norm
     total += config.source_vocab * d + config.target_vocab * d
     return total + linear(d, config.target_vocab)
 
