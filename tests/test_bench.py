@@ -99,7 +99,7 @@ def test_the_page_tells_work_peer_ratio_and_aim():
     assert "a cpu, 2 cores, 1 thread" in text
     assert "median 255 ms, longest 500 ms" in text
     assert "| 02_attention | 60 s | 900 MB |" in text
-    assert "takes about 0.5 minutes so. The aim is at most 15: met." in text
+    assert "takes about 0.5 minutes that way. The aim is at most 15: met." in text
     assert "`helpers.checks` 0.12. The aim is at most 0.3: met." in text
     assert "(missed) and none above 1 s (met)" in text
 
@@ -178,7 +178,7 @@ def test_one_family_is_raced_again_and_the_rest_is_kept(tmp_path, monkeypatch):
 
     monkeypatch.setattr(bench, "DOCS", tmp_path)
     monkeypatch.setattr(bench, "FAMILIES", (slow,))
-    with pytest.raises(SystemExit, match="not of this machine"):
+    with pytest.raises(SystemExit, match="on another machine"):
         bench.again("slow")
     old = FOUND | {"machine": bench.machine()}
     (tmp_path / "benchmarks.json").write_text(json.dumps(old))

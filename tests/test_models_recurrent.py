@@ -119,7 +119,7 @@ def test_a_detached_state_is_the_same_without_history(cell):
 
 @pytest.mark.parametrize("make", [Recurrent, CharacterModel])
 def test_an_unknown_cell_is_refused(make):
-    with pytest.raises(ValueError, match="cell='tree' is none of rnn, lstm, gru"):
+    with pytest.raises(ValueError, match="cell='tree' is not one of rnn, lstm, gru"):
         make(3, 4, "tree")
 
 

@@ -12,13 +12,13 @@ from helpers.models.encoder import EncoderLayer
 
 @dataclass(frozen=True)
 class Stack:
-    """Fresh layers, and the loss of a guess of 100 words from what they put out."""
+    """Fresh layers, and the loss of predicting one of 100 words from their output."""
 
     layers: nn.ModuleList
     x: Tensor  # (B, T, D), what goes in
     norm: nn.Module  # the last norm of a pre-norm stack
     head: nn.Linear  # D -> V
-    words: Tensor  # (B, T), which word would be right
+    words: Tensor  # (B, T), the right word at each place
 
     def loss_of(self, x: Tensor) -> Tensor:
         """Cross-entropy, in nats, of what the last layer put out, (B, T, D)."""
@@ -84,7 +84,7 @@ def spreads(num_layers: int, norm_first: bool, seeds: Iterable[int]) -> Tensor:
 
 @torch.no_grad()
 def likeness_by_depth(layers: nn.ModuleList, x: Tensor) -> list[float]:
-    """How alike the tokens are before, and after each layer: their mean cosine.
+    """How similar the tokens are before the first layer and after each: mean cosine.
 
     Args:
         layers: encoder layers, or attentions, which get x three times

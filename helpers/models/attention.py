@@ -28,7 +28,7 @@ def attention(
         mask: boolean, True = may attend, broadcastable to (..., T, S)
         is_causal: query t sees the keys up to t and no later one, without a mask that
             has to be stored and read; for T = S, where nothing else is masked
-        dropout: share of the weights that is dropped; 0.0 outside training
+        dropout: fraction of the weights that is dropped; 0.0 outside training
         need_weights: also return the weights, (..., T, S), before dropout
 
     Returns:
@@ -66,7 +66,7 @@ def attention(
 
 
 class SelfAttention(nn.Module):
-    """One head of attention in which a sequence asks itself.
+    """One head of self-attention.
 
     Query, key and value are three learned projections of the same vectors.
 
@@ -79,7 +79,6 @@ class SelfAttention(nn.Module):
     """
 
     def __init__(self, d_model: int, d_head: int, bias: bool = False) -> None:
-        """Create the three projections."""
         super().__init__()
         self.W_q = nn.Linear(d_model, d_head, bias=bias)
         self.W_k = nn.Linear(d_model, d_head, bias=bias)

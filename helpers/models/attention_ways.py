@@ -43,8 +43,8 @@ def by_kernel(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor
 def by_transformers(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
     """What BERT in `transformers` runs with `attn_implementation="eager"`.
 
-    It wants a heads axis, and a mask that is added: 0 where allowed, else the smallest
-    number there is.
+    It expects a heads axis, and a mask that is added: 0 where allowed, else the
+    smallest number there is.
     """
     from transformers.models.bert import modeling_bert
 

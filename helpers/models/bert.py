@@ -1,4 +1,4 @@
-"""BERT's heads: one that guesses words, and the model that learns with it."""
+"""BERT's masked language model: a head that predicts words, on top of an encoder."""
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -7,7 +7,7 @@ from helpers.models.encoder import Encoder
 
 
 class MaskedLanguageHead(nn.Module):
-    """From vectors in context to scores of all words.
+    """From vectors in context to a score for every word.
 
     decoder(norm(gelu(dense(hidden))))
 
@@ -19,7 +19,6 @@ class MaskedLanguageHead(nn.Module):
     """
 
     def __init__(self, d_model: int, vocab_size: int) -> None:
-        """Create two linear layers and a norm."""
         super().__init__()
         self.dense = nn.Linear(d_model, d_model)
         self.norm = nn.LayerNorm(d_model, eps=1e-12)
@@ -31,7 +30,7 @@ class MaskedLanguageHead(nn.Module):
 
 
 class Tied(nn.Module):
-    """The last layer of a head whose matrix is the table of words.
+    """The last layer of a head, whose matrix is the embedding table.
 
     Our `Encoder` multiplies rows by sqrt(d_model) when it reads, so this one does too.
 
@@ -41,7 +40,6 @@ class Tied(nn.Module):
     """
 
     def __init__(self, table: nn.Parameter, bias: nn.Parameter) -> None:
-        """Share the table."""
         super().__init__()
         self.table, self.bias = table, bias
 
@@ -53,7 +51,7 @@ class Tied(nn.Module):
 class MaskedLanguageModel(nn.Module):
     """An encoder and a head whose last matrix is the encoder's table of words.
 
-    The table is shared (tied): a word's row serves to read it and to guess it.
+    The table is shared (tied): a word's row serves to read it and to predict it.
 
     Args:
         encoder: such as `bert_encoder` makes
@@ -63,7 +61,6 @@ class MaskedLanguageModel(nn.Module):
     def __init__(
         self, encoder: Encoder, head: type[nn.Module] = MaskedLanguageHead
     ) -> None:
-        """Add a fresh head, and replace its last matrix."""
         super().__init__()
         table = encoder.embedding.table.weight  # (V, D)
         self.encoder, self.head = encoder, head(table.shape[1], len(table))
@@ -71,7 +68,7 @@ class MaskedLanguageModel(nn.Module):
         self.head.decoder = Tied(table, self.head.decoder.bias)
 
     def forward(self, ids: Tensor, mask: Tensor | None, chosen: Tensor) -> Tensor:
-        """Guess the words at chosen places; the others would cost time for nothing.
+        """Predict the words at chosen places; the others would be computed for nothing.
 
         Args:
             ids: (B, T)

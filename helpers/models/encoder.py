@@ -17,7 +17,7 @@ class EncoderLayer(nn.Module):
         d_model: width of the vectors that come in and go out
         num_heads: H, a divisor of d_model
         d_ff: width inside the feed-forward
-        dropout: share of what each of the two adds that is dropped in training
+        dropout: fraction of what each sublayer adds that is dropped in training
         activation: "relu" as in the paper, "gelu" as in BERT
         norm_first: layer norm before each sublayer (pre-norm), not after the sum
         eps: of the layer norms
@@ -35,7 +35,6 @@ class EncoderLayer(nn.Module):
         norm_first: bool = False,
         eps: float = 1e-5,
     ) -> None:
-        """Create two sublayers and a norm for each."""
         super().__init__()
         self.norm_first = norm_first
         self.attention = MultiHeadAttention(d_model, num_heads)
@@ -45,7 +44,7 @@ class EncoderLayer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Let the tokens exchange, then let each think for itself.
+        """Let the tokens exchange information, then transform each on its own.
 
         Args:
             x: (B, T, D)
@@ -96,7 +95,6 @@ class BertPositions(nn.Module):
     """
 
     def __init__(self, d_model: int, max_length: int, eps: float = 1e-12) -> None:
-        """Create two tables and a norm."""
         super().__init__()
         self.position = nn.Embedding(max_length, d_model)
         self.token_type = nn.Embedding(2, d_model)

@@ -39,17 +39,16 @@ class GPTConfig:
 class Cache:
     """Keys and values of every layer, for all tokens that a model has read so far.
 
-    The room for all positions is taken at once: appending a token copies two vectors
-    per layer, however long the text has become.
+    The memory for all positions is allocated at once: appending a token copies two
+    vectors per layer, however long the text has become.
 
     Args:
         config: of the model
         batch: B, how many texts
-        like: a tensor with the dtype and the device that keys and values shall have
+        like: a tensor with the dtype and the device of keys and values
     """
 
     def __init__(self, config: GPTConfig, batch: int, like: Tensor) -> None:
-        """Take the room."""
         d_head = config.d_model // config.num_heads
         size = (batch, config.num_heads, config.max_length, d_head)
         self.layers = [
@@ -129,7 +128,7 @@ class CausalSelfAttention(MultiHeadAttention):
 
 
 class GPTBlock(nn.Module):
-    """A decoder layer without the look at a source, in pre-norm.
+    """A decoder layer without cross-attention, in pre-norm.
 
     Args:
         d_model: width of the vectors
@@ -149,7 +148,6 @@ class GPTBlock(nn.Module):
         dropout: float = 0.0,
         eps: float = 1e-5,
     ) -> None:
-        """Create two sublayers and their norms."""
         super().__init__()
         self.norm1 = nn.LayerNorm(d_model, eps)
         self.attention = CausalSelfAttention(d_model, num_heads, dropout)
@@ -164,9 +162,9 @@ class GPTBlock(nn.Module):
 
 
 def initialise(module: nn.Module, std: float = 0.02) -> None:
-    """GPT's first numbers, for `Module.apply`: small matrices, no biases.
+    """GPT's initial weights, for `Module.apply`: small matrices, biases of zero.
 
-    The table of tokens also scores the next token. With nn.Embedding's own numbers,
+    The table of tokens also scores the next token. With nn.Embedding's own weights,
     N(0, 1), the first scores would be about sqrt(d_model) in size.
 
     Source: Radford et al. 2018, section 4.1 (standard deviation 0.02).
@@ -190,7 +188,6 @@ class GPT(nn.Module):
     """
 
     def __init__(self, config: GPTConfig) -> None:
-        """Create table, positions, blocks and the last norm."""
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.d_model)
@@ -209,7 +206,7 @@ class GPT(nn.Module):
 
         Args:
             ids: (B, T), the tokens that are not in the cache yet
-            cache: what has been read before; it is moved on by T tokens
+            cache: what has been read before; it then holds T tokens more
 
         Returns:
             logits, (B, T, V): row t scores the token after ids[:, t]
@@ -241,14 +238,14 @@ class GPT(nn.Module):
         return self.norm(x)
 
     def new_cache(self, batch: int) -> Cache:
-        """An empty cache for so many texts."""
+        """An empty cache for this many texts."""
         return Cache(self.config, batch, self.embedding.weight)
 
 
 def write_greedily(
     model: GPT, ids: Tensor, max_new_tokens: int, cached: bool = True
 ) -> Tensor:
-    """Append the likeliest token, again and again.
+    """Append the most likely token, again and again.
 
     Args:
         model: is put into evaluation mode while it writes
@@ -359,8 +356,8 @@ def load_gpt2(folder: str | Path) -> GPT:
     file = load_file(Path(folder) / "model.safetensors")
     theirs = {name: value.float() for name, value in file.items()}
     state = from_gpt2(theirs, facts["n_layer"])
-    # One row times a matrix is faster if its columns lie one after the other: turned
-    # matrices do once they are assigned, not copied; the table of tokens is made to.
+    # One row times a matrix is faster if its columns are contiguous. Those of the
+    # transposed matrices are, once assigned and not copied; the table needs a copy.
     state["embedding.weight"] = state["embedding.weight"].T.contiguous().T
     model.load_state_dict(state, assign=True)
     return model.eval()

@@ -13,7 +13,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class FeedForward(nn.Module):
-    """Two layers with a bend between them, the same ones at every position.
+    """Two linear layers, an activation function between them, at every position alike.
 
     FFN(x) = activation(x W_1 + b_1) W_2 + b_2
 
@@ -29,7 +29,6 @@ class FeedForward(nn.Module):
     """
 
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
-        """Create the two layers."""
         super().__init__()
         if activation not in ACTIVATIONS:
             raise ValueError(f"{activation=}, not in {tuple(ACTIVATIONS)}")

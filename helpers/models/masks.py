@@ -1,4 +1,4 @@
-"""Who may look at whom: padding is hidden from everyone, the future from the decoder.
+"""Who may attend to whom: padding is hidden from all, the future from the decoder.
 
 A mask is boolean, True = may attend, and broadcasts to (B, H, T, S). Masks are combined
 with `&`. torch's `nn.MultiheadAttention` reads masks the other way round: `blocked`.

@@ -36,7 +36,7 @@ class MultiHeadAttention(nn.Module):
     Args:
         d_model: width of the vectors that come in and go out
         num_heads: H; each head is d_model / num_heads wide
-        dropout: share of the weights that is dropped in training
+        dropout: fraction of the weights that is dropped in training
         bias: whether the projections add one
 
     Raises:
@@ -48,7 +48,6 @@ class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
     ) -> None:
-        """Create the fused projection and the output projection."""
         super().__init__()
         if d_model % num_heads:
             raise ValueError(f"{d_model=} is not a multiple of {num_heads=}")
@@ -127,7 +126,7 @@ class MultiHeadAttention(nn.Module):
     def copy_layers(
         self, W_q: nn.Linear, W_k: nn.Linear, W_v: nn.Linear, W_o: nn.Linear
     ) -> "MultiHeadAttention":
-        """Take over the numbers of four separate layers, D wide; returns itself."""
+        """Copy the weights of four separate layers, D wide; returns itself."""
         for kind in ("weight", "bias"):
             if getattr(self.W_o, kind) is None:
                 continue

@@ -34,8 +34,8 @@ def positional_encoding(
 class PositionalEncoding(nn.Module):
     """Add to each vector the row of its position.
 
-    The table is a buffer: it moves with the module from device to device, but is no
-    parameter and is not saved, as it can be computed again.
+    The table is a buffer: it moves with the module from device to device, but is not a
+    parameter, and it is not saved because it can be computed again.
 
     Args:
         d_model: width of the vectors
@@ -45,7 +45,6 @@ class PositionalEncoding(nn.Module):
     """
 
     def __init__(self, d_model: int, max_length: int = 5000) -> None:
-        """Compute the table once."""
         super().__init__()
         table = positional_encoding(max_length, d_model, torch.get_default_dtype())
         self.register_buffer("table", table, persistent=False)
@@ -76,11 +75,10 @@ class TokenEmbedding(nn.Module):
     def __init__(
         self, vocab_size: int, d_model: int, padding_id: int | None = None
     ) -> None:
-        """Create the table, small enough that scaled entries have variance 1."""
         super().__init__()
         self.scale = d_model**0.5
         self.table = nn.Embedding(vocab_size, d_model, padding_id)
-        with torch.no_grad():
+        with torch.no_grad():  # small enough that scaled entries have variance 1
             self.table.weight.div_(self.scale)
 
     def forward(self, ids: Tensor) -> Tensor:

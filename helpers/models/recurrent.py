@@ -71,7 +71,7 @@ def gru_step(read: Tensor, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
     The gates r, z are sigmoids of W_x x + W_h h + b, and n = tanh(W_x x + r * (W_h h)).
     As in torch (and CUDA) the reset gate is applied after W_h; Cho et al. 2014 apply it
-    before, n = tanh(W_x x + W_h (r * h)), and exchange z with 1 - z.
+    before, n = tanh(W_x x + W_h (r * h)), and swap z with 1 - z.
 
     Args:
         read: W_x x + b_x, (B, 3N), in torch's order r, z, n
@@ -188,20 +188,20 @@ class CharacterModel(nn.Module):
 
 
 def detached(state: State | None) -> State | None:
-    """The same numbers without their history: where backpropagation ends."""
+    """The same state without its history: backpropagation ends here."""
     if state is None or isinstance(state, Tensor):
         return state if state is None else state.detach()
     return tuple(part.detach() for part in state)
 
 
 def influence(model: CharacterModel, ids: Tensor, warm_up: int) -> dict[str, Tensor]:
-    """How much a later state hangs on an earlier one: |d h_t / d h_0| by distance t.
+    """How much a later state depends on an earlier one: |d h_t / d h_0| by distance t.
 
     The Jacobians of single steps are multiplied up (Pascanu et al. 2013). A norm is the
     root of the mean of the squares of its singular values, so that the identity has 1.
 
     Args:
-        model: its first layer is asked; dropout plays no part
+        model: only its recurrent layer is used, without dropout
         ids: (B, W + T), W characters to warm up the state and T to measure along
         warm_up: W
 
@@ -234,5 +234,5 @@ def influence(model: CharacterModel, ids: Tensor, warm_up: int) -> dict[str, Ten
 
 def _known(cell: str) -> str:
     if cell not in CELLS:
-        raise ValueError(f"cell={cell!r} is none of {', '.join(CELLS)}")
+        raise ValueError(f"cell={cell!r} is not one of {', '.join(CELLS)}")
     return cell

@@ -28,7 +28,6 @@ class RecurrentEncoder(nn.Module):
     """Reads a sentence word by word; a state for each place."""
 
     def __init__(self, vocab_size: int, d_model: int) -> None:
-        """Create the table of words and the recurrent layer."""
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, d_model)
         self.rnn = nn.GRU(d_model, d_model, batch_first=True)
@@ -42,7 +41,6 @@ class RecurrentDecoder(nn.Module):
     """Writes from one vector: the context is its first state, and all it gets."""
 
     def __init__(self, vocab_size: int, d_model: int) -> None:
-        """Create the table of words, the recurrent layer and the scores of words."""
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, d_model)
         self.rnn = nn.GRU(d_model, d_model, batch_first=True)
@@ -75,7 +73,6 @@ class AdditiveAttention(nn.Module):
     """
 
     def __init__(self, d_model: int) -> None:
-        """Create the three linear maps, none of them with a bias."""
         super().__init__()
         self.W_q = nn.Linear(d_model, d_model, bias=False)
         self.W_k = nn.Linear(d_model, d_model, bias=False)
@@ -116,7 +113,6 @@ class AttentionDecoder(nn.Module):
     """Looks back into the memory before each word that it writes."""
 
     def __init__(self, vocab_size: int, d_model: int) -> None:
-        """Create table, attention, recurrent cell and the scores of words."""
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, d_model)
         self.attention = AdditiveAttention(d_model)

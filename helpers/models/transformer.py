@@ -1,6 +1,6 @@
 """The decoder, and the Transformer: an encoder that reads, a decoder that writes.
 
-No mask that hides the future has a default here: who calls a decoder has to say it.
+No mask that hides the future has a default here: the caller of a decoder passes it.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from helpers.models.encoder import Encoder
 from helpers.models.layers import FeedForward, add_and_norm
 
-# Who decodes needs them beside the model.
+# Decoding needs them together with the model.
 from helpers.models.masks import look_ahead_mask as look_ahead_mask
 from helpers.models.masks import padding_mask as padding_mask
 from helpers.models.masks import target_mask as target_mask
@@ -28,7 +28,7 @@ class DecoderLayer(nn.Module):
         d_model: width of the vectors that come in and go out
         num_heads: H, a divisor of d_model
         d_ff: width inside the feed-forward
-        dropout: share of what each of the three adds that is dropped in training
+        dropout: fraction of what each sublayer adds that is dropped in training
         activation: "relu" as in the paper, or "gelu"
         norm_first: layer norm before each sublayer (pre-norm), not after the sum
         eps: of the layer norms
@@ -46,7 +46,6 @@ class DecoderLayer(nn.Module):
         norm_first: bool = False,
         eps: float = 1e-5,
     ) -> None:
-        """Create three sublayers and a norm for each."""
         super().__init__()
         self.norm_first = norm_first
         self.self_attention = MultiHeadAttention(d_model, num_heads)
@@ -64,13 +63,13 @@ class DecoderLayer(nn.Module):
         target_mask: Tensor | None,
         source_mask: Tensor | None = None,
     ) -> Tensor:
-        """Look at what is written, then at the source, then think.
+        """Attend to what is written, then to the source, then transform each token.
 
         Args:
             x: (B, T, D)
             memory: (B, S, D), the encoder's output
             target_mask: boolean, True = may attend, broadcastable to (B, H, T, T);
-                None lets the decoder see the future, so it has to be said
+                None lets the decoder see the future, so there is no default
             source_mask: the same for memory, broadcastable to (B, H, T, S)
 
         Returns:
@@ -158,7 +157,6 @@ class Transformer(nn.Module):
     """
 
     def __init__(self, config: TransformerConfig) -> None:
-        """Create the three parts."""
         super().__init__()
         self.config = config
         self.encoder = Encoder(config.source_vocab, *config.stack)
@@ -211,7 +209,7 @@ class Transformer(nn.Module):
             source: (B, S), token ids
             target: (B, T), token ids
             source_mask: (B, 1, 1, S), boolean, True = may attend: for the encoder and
-                again for the decoder's look at its output
+                again for the decoder's cross-attention
             target_mask: broadcastable to (B, H, T, T)
 
         Returns:
@@ -250,7 +248,7 @@ def copy_weights(theirs: nn.Transformer, mine: nn.Module) -> None:
     """Give a `Transformer` the weights of torch's own.
 
     torch's has neither embeddings nor a last layer. It ends both stacks with a layer
-    norm, even where the layers are post-norm; the paper has none there, and nor do we.
+    norm, even where the layers are post-norm; neither the paper nor we have one there.
 
     Args:
         theirs: as many layers of the same sizes, with biases

@@ -29,7 +29,7 @@ FAMILIES = (
 
 
 def machine() -> dict[str, Any]:
-    """What the absolute times belong to."""
+    """The machine that the absolute times were measured on."""
     return {
         "cpu": f"{_cpu()}, {os.cpu_count()} cores",
         "threads": torch.get_num_threads(),
@@ -79,7 +79,9 @@ def again(name: str) -> dict[str, Any]:
     path = DOCS / "benchmarks.json"
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     if old.get("machine") != machine():
-        raise SystemExit(f"{path.name} is not of this machine: measure all of it.")
+        raise SystemExit(
+            f"{path.name} was measured on another machine: run without --only."
+        )
     family = next(one for one in FAMILIES if one.__name__ == name)
     new = {one["work"]: one for one in races([family], quick=False)}
     kept = {one["work"]: one for one in old["races"]}

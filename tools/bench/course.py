@@ -1,4 +1,4 @@
-"""What the course itself takes: checks, notebooks, imports; attention as it grows."""
+"""The time of checks, notebooks and imports, and how attention grows with length."""
 
 import statistics
 import subprocess
@@ -62,7 +62,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Notebook:
-    """What it takes to execute a solution notebook, beside another one."""
+    """Time and memory of a solution notebook, executed beside another one."""
 
     name: str
     seconds: float
@@ -71,7 +71,7 @@ class Notebook:
 
 @dataclass(frozen=True)
 class Growth:
-    """What attention takes at one length, batch 1, 8 heads of 64, forward and back."""
+    """Time and memory of attention, forward and back: batch 1, 8 heads of 64."""
 
     length: int
     seconds: float

@@ -1,4 +1,4 @@
-"""From what was measured to docs/benchmarks.md."""
+"""Write docs/benchmarks.md from what was measured."""
 
 import statistics
 from typing import Any
@@ -73,7 +73,7 @@ def _checks(checks: list[dict]) -> list[str]:
         [one["exercise"], _time(one["passed"]), _time(one["wrong"])] for one in slow
     ]
     return [
-        f"{len(checks)} exercises, answered rightly and wrongly: median "
+        f"{len(checks)} exercises, answered correctly and wrongly: median "
         f"{_time(middle)}, longest {_time(longest)}. The aims are a median of 0.2 s "
         f"({_verdict(middle, 0.2)}) and none above 1 s ({_verdict(longest, 1.0)}). The "
         "slowest:",
@@ -89,8 +89,9 @@ def _notebooks(notebooks: list[dict]) -> list[str]:
     total = sum(one["seconds"] for one in notebooks) / 2 / 60
     return [
         "Each solution notebook executed in a fresh kernel with one thread, two side "
-        f"by side; the whole course takes about {total:.1f} minutes so. The aim is at "
-        f"most 15: {_verdict(total, 15)}. Memory is the kernel's peak resident size.",
+        f"by side; the whole course takes about {total:.1f} minutes that way. The aim "
+        f"is at most 15: {_verdict(total, 15)}. Memory is the kernel's peak resident "
+        "size.",
         _table(["solution", "time", "memory"], rows),
     ]
 

@@ -1,4 +1,4 @@
-"""Two works in turns, after a warm-up, so that a busy machine hits both alike."""
+"""Two pieces of work in turns, after a warm-up: a busy machine slows both alike."""
 
 import statistics
 import time
@@ -38,14 +38,14 @@ def race(
     aim: float | None = None,
     rounds: int = 7,
 ) -> Race:
-    """Run two works in turns and take the medians.
+    """Run two pieces of work in turns and take the medians.
 
     Args:
         work: what is done
         ours: does it our way
         peer: the name of the other way
         theirs: does it the other way
-        aim: the ratio that is aimed at
+        aim: the ratio should be at most this
         rounds: how often each runs, after one run to warm up
     """
     repeats = [_repeats(one) for one in (ours, theirs)]
@@ -60,7 +60,7 @@ def race(
 
 
 def seconds(work: Callable[[], object], repeats: int = 1) -> float:
-    """The mean time of a work that is repeated."""
+    """The mean time of repeated work."""
     start = time.perf_counter()
     for _ in range(repeats):
         work()
@@ -68,6 +68,6 @@ def seconds(work: Callable[[], object], repeats: int = 1) -> float:
 
 
 def _repeats(work: Callable[[], object]) -> int:
-    """Warm up; how often a work fits into the shortest run that can be timed."""
+    """Warm up; how often the work fits into the shortest run that can be timed."""
     work()
     return max(1, round(SHORT / max(seconds(work), 1e-6)))
