@@ -862,7 +862,7 @@ for pair, text in wrong[:5]:
 # %% [markdown]
 # Look at what goes wrong, if anything does: bare tens and round hundreds are rare among
 # the training pairs. One good run may be luck. So the maintainers have a command,
-# `python -m tools.measure_translation`, that repeats it with five other seeds.
+# `python -m tools.experiments translation`, that repeats it with five other seeds.
 
 # %% [markdown] slide="slide"
 # ## Watch the words change places

@@ -1163,8 +1163,9 @@ show_figure(
 # %% [markdown]
 # Honest limits: one setting, one small text. The same hidden size is not the same
 # number of weights, and the rate falls to 0 over just these steps. One good run may be
-# luck. So the maintainers have a command, `python -m tools.measure_characters`, that
-# repeats it with other seeds; with `--longer` the RNN gets three times the steps.
+# luck. So the maintainers have a command, `python -m tools.experiments characters`,
+# that repeats it with other seeds; `longer_rnn` in its place gives the RNN three times
+# the steps.
 
 # %% [markdown] slide="subslide"
 # Now let them write. The same beginning, the same temperature:

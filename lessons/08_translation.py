@@ -687,8 +687,8 @@ for name, some, width in (("up to 4 digits", easy, 64), ("twice as wide", task, 
 # %% [markdown]
 # How sure is all this? With four seeds, the RNN without attention reached between 26 %
 # and 78 % at width 64, and fell with length each time; the other two were never below
-# 99 %. At width 128 it had at least 97 % with three. `python -m tools.measure_seq2seq`
-# repeats it.
+# 99 %. At width 128 it had at least 97 % with three.
+# `python -m tools.experiments translators` repeats it.
 
 # %% [markdown] slide="slide"
 # ## Two kinds of alignment

@@ -561,7 +561,7 @@ best_bag = max(bags, key=lambda name: bags[name].mean())
 
 # %% [markdown]
 # On all five fifths together: 49.4 % with stop words, 41.0 % without; TF-IDF of words
-# and pairs is the best bag with 52.7 % (`python -m tools.measure_reviews baselines`).
+# and pairs is the best bag with 52.7 % (`python -m tools.experiments baselines`).
 # So that quiz has it the wrong way round: a model that reads order wants the text as it
 # is, and even a bag wants its *not*. 52.7 % is what we have to beat.
 
@@ -1029,7 +1029,7 @@ show_figure(
 
 # %% [markdown]
 # Fold 4 had a say in the recipe. Without it the gap is 8.5 points (standard error 2.1,
-# 860 reviews). `python -m tools.measure_reviews` repeats all this.
+# 860 reviews). `python -m tools.experiments reviews` repeats all this.
 # One seed per fold was run. Had we shown you this fold's number alone, it would have
 # been true and misleading.
 

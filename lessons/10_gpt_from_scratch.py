@@ -67,7 +67,7 @@ _ = torch.manual_seed(10)
 # to learn to write: hide what comes next, and ask. Every place of it is a question, and
 # its answer stands right behind it.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output", "contest"]
 train_text, held_out_text = split_text(load_text())
 for place in range(4, 9):
     print(repr(train_text[:place]), "→", repr(train_text[place]))
@@ -86,7 +86,7 @@ print(f"... {len(train_text) - 1:,} questions, and nobody had to label one")
 # good is that? We measure **bits per character** on held-out sonnets, as in lesson 07:
 # the mean of $-\log_2 p$ of the right answer. Less is better.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output", "contest"]
 characters = Characters.of(load_text())
 ids, held_out = characters.encode(train_text), characters.encode(held_out_text)
 counts = torch.ones(len(characters), len(characters))  # 1, so that none is impossible

@@ -753,11 +753,11 @@ UNBUILDABLE = {
     ),
     "a solution in any cell": (
         ('print("same")', f"{OPEN}\nsecret = 1\n{CLOSE}"),
-        "a solution is marked in a cell that is no answer.",
+        "a solution is marked in a cell that is not an answer.",
     ),
     "a solution in a task": (
         ("# Measure it.", "# ### BEGIN SOLUTION\n# secret\n# ### END SOLUTION"),
-        "a solution is marked in a cell that is no answer.",
+        "a solution is marked in a cell that is not an answer.",
     ),
     "a scaffold of other names": (
         ("    #: result = ...  #", "    #: total = ...  #"),
@@ -765,7 +765,7 @@ UNBUILDABLE = {
     ),
     "a scaffold in words": (
         ("    #: result = ...  #", "    #: a line for the student  #"),
-        "exercise 7.1: its scaffold (#:) is no Python, line 1.",
+        "exercise 7.1: its scaffold (#:) is not valid Python, line 1.",
     ),
     "code after the solution": (
         (f"    {CLOSE}\n", f"    {CLOSE}\n    return result\n"),
@@ -785,7 +785,7 @@ UNBUILDABLE = {
     ),
     "no Python": (
         ("    result = 2 * given", "    result = 2 *"),
-        "exercise 7.1 is no Python, line 6.",
+        "exercise 7.1 is not valid Python, line 6.",
     ),
 }
 

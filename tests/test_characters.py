@@ -19,7 +19,6 @@ from helpers.experiments.character_models import (
 )
 from helpers.models.recurrent import CharacterModel
 from helpers.text.characters import Characters, batches
-from tools.measure_characters import cells
 
 TEXT = "a cat sat on a mat and that was that, said the cat. " * 12
 VOCABULARY = Characters.of(TEXT)
@@ -266,17 +265,3 @@ def test_a_beginning_must_be_known_characters(start, said):
 def test_no_sonnet_is_in_both_parts():
     train_text, held_out = split_text(load_text())
     assert not set(train_text.split("\n\n")) & set(held_out.split("\n\n"))
-
-
-def test_the_measured_cells_differ_from_the_lessons_by_the_seed_alone():
-    lesson, mine = "\n".join(cells(7)), "\n".join(cells(31))
-    differs = [
-        (one, other)
-        for one, other in zip(lesson.split("\n"), mine.split("\n"), strict=True)
-        if one != other
-    ]
-    assert differs == [("seed, where = 7, device()", "seed, where = 31, device()")]
-    for needed in ("train_text", "CharacterModel(", "train_on_characters(", "bits ="):
-        assert needed in lesson
-    for changed in ('"rnn", "lstm", "gru"', "train_ids, 1000,"):  # by --longer
-        assert lesson.count(changed) == 1

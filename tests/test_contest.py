@@ -8,7 +8,6 @@ import torch
 from helpers.experiments import character_contest as contest
 from helpers.experiments.character_models import bits_per_character
 from helpers.models.gpt import GPT, GPTConfig
-from tools import measure_gpt
 
 pytestmark = pytest.mark.lesson("10")
 CONFIG = GPTConfig(vocab_size=9, max_length=8, d_model=12, num_heads=3, num_layers=1)
@@ -65,20 +64,3 @@ def test_training_learns_and_measures(model):
     assert history.steps == [0, 20, 40, 45] and len(history.loss) == 45
     assert history.bits[0] > 3 and history.bits[-1] < 2.2
     assert history.rate[-1] < 1e-3 and history.times[-1] == history.seconds
-
-
-@pytest.mark.parametrize("part", ["recall", "contest"])
-def test_the_tool_finds_the_lessons_cells_and_puts_its_seed_in(part):
-    sources = measure_gpt.cells(part, 77)
-    assert sum("seed = 77\n" in source for source in sources) == 1
-    assert not any("seed = 10" in source for source in sources)
-    trained = (
-        "recall.train_to_recall(looker" if part == "recall" else "contest.train_gpt(gpt"
-    )
-    assert any(trained in source for source in sources)
-    assert any("assert" in source for source in sources[3:])
-
-
-def test_a_part_without_cells_is_refused():
-    with pytest.raises(ValueError, match="no cells tagged 'poem'"):
-        measure_gpt.cells("poem", 0)

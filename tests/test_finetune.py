@@ -14,7 +14,7 @@ from helpers import pretrained
 from helpers.exercises.bert.shared import VOCAB, tiny_config
 from helpers.reading import fine_tuning, reviews
 from helpers.reading.fine_tuning import Recipe
-from tools import finetune, measure_reviews
+from tools import finetune
 from tools.build.execute import quiet_environment
 
 pytestmark = pytest.mark.lesson("09")
@@ -239,24 +239,3 @@ def test_a_wrong_option_is_one_clear_sentence_before_it_trains(
 def test_a_batch_is_a_multiple_of_the_processes():
     options = finetune.options_of(["--batch-size", "16"])
     assert "give a multiple" in finetune.complaint(options, processes=3)
-
-
-# --- measuring ------------------------------------------------------------------------
-
-
-def test_the_gap_is_paired():
-    ours, theirs = [True, True, True, False], [True, False, True, False]
-    apart, error = measure_reviews.gap(ours, theirs)
-    assert apart == 0.25 and error == pytest.approx(0.25)
-
-
-def test_the_report_pools_folds_and_leaves_the_chosen_one_out(capsys):
-    bags = {
-        "keywords": [[False, False]] * 5,
-        "good bag": [[True, False]] * 5,
-    }
-    ours = {fold: [True, fold == 4] for fold in range(5)}
-    assert measure_reviews.report(bags, ours) == pytest.approx(0.1)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[-2].startswith("gap to 'good bag', folds all: 10.0 points")
-    assert lines[-1].startswith("gap to 'good bag', folds without 4: 0.0 points")

@@ -87,8 +87,8 @@ def test_what_is_no_submission_is_listed_with_a_reason(tmp_path):
         "cleo": find.UNTOLD,
         "dan": "2 notebooks of one lesson (dan/02_attention (1).ipynb, "
         "dan/02_attention.ipynb): keep one",
-        "eva": "a .zip file is no notebook",
-        "finn": "a .docx file is no notebook",
+        "eva": "a .zip file is not a notebook",
+        "finn": "a .docx file is not a notebook",
         "gita": "there is no notebook in the folder",
         "fred": "it is a link, not a file",
     }
@@ -393,7 +393,7 @@ def test_earlier_tables_are_kept(tmp_path):
     ("arguments", "sentence"),
     [
         ([], "No folder was named: say `make grade SUBMISSIONS=folder`."),
-        (["--submissions", "/nowhere"], "/nowhere is no folder"),
+        (["--submissions", "/nowhere"], "/nowhere is not a folder"),
         (["--submissions", "{empty}"], "There is no notebook in "),
         (
             ["--submissions", "{empty}", "--lesson", "99"],
@@ -626,7 +626,7 @@ class TestADozen:
             ("exits", "its kernel ended in cell"),
             ("eats memory", "ran out of memory"),
             ("prints", "printed too much"),
-            ("no JSON", "the file is no notebook (not JSON)"),
+            ("no JSON", "the file is not a notebook (not JSON)"),
             ("edited", "ex-2-1-check was missing: added again"),
             ("edited", "ex-2-2-check was edited: the released text was run"),
             ("tampered", "the course's checks had been changed, no points"),

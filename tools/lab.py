@@ -119,8 +119,8 @@ def read_marker(path: Path) -> tuple[dict[str, list[str]], list[str]]:
         return {}, []
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}, [
-            f"{path.name} was damaged and is written anew; your notebooks stay as they "
-            "are, and the course's versions are in its folder notebooks/."
+            f"{path.name} was damaged and is written again; your notebooks stay as "
+            "they are, and the course's versions are in its folder notebooks/."
         ]
 
 

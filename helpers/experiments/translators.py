@@ -1,7 +1,7 @@
 """Longer number words, and three translators trained on them under one set of rules.
 
 Lesson 08 compares a recurrent model without attention, one with additive attention, and
-lesson 06's Transformer. `tools/measure_seq2seq.py` repeats the comparison.
+lesson 06's Transformer. `tools/experiments` repeats the comparison.
 """
 
 import random

@@ -256,7 +256,7 @@ def _complete(lesson: Lesson, known: dict[str, Exercise]) -> None:
         number = cell.metadata.get("answer")
         number = cell.metadata.get("exercise") if kind == "code" else number
         if not number and regions(cell.source, lesson.name):
-            raise LessonError("a solution is marked in a cell that is no answer.")
+            raise LessonError("a solution is marked in a cell that is not an answer.")
         if number in answered:
             raise LessonError(f"exercise {number} stands twice in {lesson.name}.")
         if number:

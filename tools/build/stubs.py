@@ -120,7 +120,7 @@ def _parse(source: str, where: str, before: int = 0) -> ast.Module:
         return ast.parse(source)
     except SyntaxError as error:
         line = error.lineno - before
-        raise LessonError(f"{where} is no Python, line {line}.") from None
+        raise LessonError(f"{where} is not valid Python, line {line}.") from None
 
 
 def _function_around(tree: ast.Module, region: Region) -> ast.FunctionDef | None:

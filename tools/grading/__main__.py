@@ -2,8 +2,8 @@
 
 Every notebook is graded by nbgrader in a process of its own, with limits on memory and
 time, without network and without sight of other files where the system allows it. One
-that hangs, breaks or is no notebook costs only itself. The results, by default beside
-the submissions in `<folder>-graded`:
+that hangs, breaks or is not a notebook costs only itself. The results, by default
+beside the submissions in `<folder>-graded`:
 
     grades.csv          one row for each submission, with points, notes and reasons
     misconceptions.csv  exercise, misconception, number of students
@@ -121,7 +121,7 @@ def _main(options: argparse.Namespace, root: Path) -> int:
         raise CourseError("Grading needs Linux or macOS; on Windows, use WSL.")
     source = options.submissions
     if not source or not Path(source).is_dir():
-        what = f"{source} is no folder" if source else "No folder was named"
+        what = f"{source} is not a folder" if source else "No folder was named"
         raise CourseError(f"{what}: say `make grade SUBMISSIONS=folder`.")
     source = Path(source)
     notebooks = chosen(root, options.lesson)
@@ -163,7 +163,7 @@ def _conditions(options: argparse.Namespace, barrier: str | None) -> str:
     limits = f"{options.memory:g} GB of memory and {options.seconds:g} s"
     if barrier is None:
         return (
-            "Each notebook runs shut in (Linux namespaces): no network, no files but "
+            "Each notebook runs sandboxed (Linux namespaces): no network, no files but "
             f"the course's, {limits}."
         )
     return (

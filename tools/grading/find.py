@@ -104,7 +104,8 @@ def _without(folder: Path) -> Iterator[Submission]:
         else:
             kind = readable(path.suffix)
             reason = f"a {kind} file" if kind else "a file of this name"
-            yield Submission(readable(path.stem), "", None, f"{reason} is no notebook")
+            reason += " is not a notebook"
+            yield Submission(readable(path.stem), "", None, reason)
 
 
 def _once(folder: Path, found: list[Submission]) -> Iterator[Submission]:

@@ -3,7 +3,7 @@
     python -m tools.grading.kernel RECORDS LESSON FOLDER -f CONNECTION_FILE
 
 Before any code of the student runs it opens the file RECORDS, which lies where nothing
-can be written once the kernel is shut in, keeps its own references to the checks, and
+can be written once the kernel is sandboxed, keeps its own references to the checks, and
 remembers which functions they consist of. Each check then adds one line to the file:
 the exercise, the outcome, and whether the checks were still as they had been.
 """
@@ -102,7 +102,7 @@ def shut_in(records: Path, folder: Path) -> int:
 
 
 def main(arguments: list[str]) -> None:
-    """Either shut in and start anew without privileges, or be the kernel."""
+    """Either enter the sandbox and start again without privileges, or be the kernel."""
     first, lesson, folder, *rest = arguments
     if not first.isdecimal():
         descriptor = shut_in(Path(first), Path(folder))

@@ -42,7 +42,7 @@ def parse(content: bytes) -> NotebookNode:
         text = content.decode("utf-8-sig")
         data = json.loads(text)
     except (ValueError, RecursionError):
-        raise SubmissionError("the file is no notebook (not JSON)") from None
+        raise SubmissionError("the file is not a notebook (not JSON)") from None
     try:
         notebook = nbformat.from_dict(data)
         if notebook.nbformat < 4:

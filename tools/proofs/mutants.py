@@ -222,7 +222,7 @@ def _called(node: ast.Call) -> str:
 
 
 def _is_module(node: ast.AST) -> bool:
-    """Whether it is no value: torch.exp(x) without `.exp(x)` is no slip."""
+    """Whether it is not a value: torch.exp(x) without `.exp(x)` is not a slip."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and node.id in ("torch", "nn", "F", "math", "np")

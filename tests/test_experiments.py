@@ -1,0 +1,166 @@
+"""The experiments over seeds: they run a lesson's own cells, and write one page."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from tools.build.stubs import LessonError
+from tools.experiments import __main__ as tool
+from tools.experiments import cells, declared, page
+from tools.experiments.cells import assigning, run_tagged, sources
+from tools.experiments.declared import EXPERIMENTS, gap, pooled
+
+TAGGED = [  # experiment, lesson, its own seed, what its cells must hold
+    (
+        "translation",
+        6,
+        6,
+        ["training.train(", "score = exact_match(", "assert mean[0]"],
+    ),
+    ("characters", 7, 7, ["train_on_characters(", "CharacterModel(", "bits ="]),
+    ("contest", 10, 10, ["contest.train_gpt(", "split_text(", "pair_bits", "assert"]),
+    ("recall", 10, 10, ["recall.train_to_recall(", "scores =", "assert right["]),
+]
+
+
+def dumped(text):
+    """Its lines without layout and comments."""
+    return cells.ast.unparse(cells.ast.parse(text)).splitlines()
+
+
+@pytest.mark.parametrize(("tag", "lesson", "seed", "needed"), TAGGED)
+def test_the_lessons_own_cells_run_with_another_seed_alone(tag, lesson, seed, needed):
+    one, other = (
+        dumped("\n".join(sources(lesson, tag, {"seed": value}))) for value in (seed, 77)
+    )
+    changed = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+    assert len(changed) == 1
+    before, after = changed[0]
+    assert before.startswith("seed") and str(seed) in before
+    assert after == before.replace(str(seed), "77", 1)
+    for text in needed:
+        assert text in "\n".join(sources(lesson, tag, {}))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("seed = 6", "seed = 9"),
+        ("seed, where = 6, device()", "(seed, where) = (9, device())"),
+        ("seed = other = 6", "seed = other = 9"),
+    ],
+)
+def test_a_constant_is_exchanged(source, expected):
+    changed, names = assigning(source, {"seed": 9})
+    assert dumped(changed) == dumped(expected) and names == {"seed"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "seed += 1",
+        "seed = draw()",
+        "seed == 6  # no",
+        "def f():\n    seed = 6",
+        "x = 6",
+    ],
+)
+def test_nothing_else_is_exchanged(source):
+    assert assigning(source, {"seed": 9}) == (source, set())
+
+
+def test_a_cell_runs_as_it_is_and_an_assertion_is_reported(monkeypatch):
+    monkeypatch.setattr(
+        cells,
+        "sources",
+        lambda *_: ["x = 1", "y = x + 1\nassert y == 3", "z = y + 1"],
+    )
+    outcome = run_tagged(0, "any", {})
+    assert outcome.names["z"] == 3 and not outcome.held
+
+
+def test_a_missing_tag_or_name_is_one_sentence():
+    with pytest.raises(LessonError, match="Lesson 10 has no cells tagged 'poem'."):
+        sources(10, "poem", {})
+    with pytest.raises(LessonError, match="assigns a constant to warmth."):
+        sources(10, "recall", {"warmth": 3})
+
+
+# --- what is reported -----------------------------------------------------------------
+
+
+def test_the_gap_is_paired():
+    ours, theirs = [True, True, True, False], [True, False, True, False]
+    apart, error = gap(ours, theirs)
+    assert apart == 0.25 and error == pytest.approx(0.25)
+
+
+def test_folds_pool_with_and_without_the_one_that_the_recipe_was_chosen_on():
+    rows = [
+        {
+            "seed": fold,
+            "right": {
+                "keywords": [False, False],
+                "good bag": [True, False],
+                "fine-tuned": [True, fold == declared.CHOSEN_ON],
+            },
+        }
+        for fold in range(5)
+    ]
+    first, *gaps = pooled(rows)
+    assert "good bag 50.0 %" in first and "fine-tuned 60.0 %" in first
+    assert gaps[0].startswith("Gap to good bag, these folds: 10.0 points")
+    assert gaps[1].startswith("Gap to good bag, without fold 4: 0.0 points")
+    for row in rows:
+        del row["right"]["fine-tuned"]
+    assert len(pooled(rows)) == 1
+
+
+@pytest.fixture
+def trial(monkeypatch):
+    """An experiment that takes no time."""
+    one = replace(
+        EXPERIMENTS["recall"],
+        columns=("right",),
+        run=lambda seed, more=0: {"right": seed + more, "held": seed < 2},
+    )
+    monkeypatch.setitem(EXPERIMENTS, "recall", one)
+
+
+def test_a_run_replaces_its_own_table_alone(trial, tmp_path, capsys):
+    file = tmp_path / "experiments.md"
+    file.write_text(page.page({"recall": "an old table", "contest": "a kept table"}))
+    assert tool.main(["recall", "--seeds", "0", "1"], file) == 0
+    found = page.measured(file.read_text("utf-8"))
+    assert found["contest"] == "a kept table"
+    assert "python -m tools.experiments recall --seeds 0 1" in found["recall"]
+    assert re.search(r"^\| 1 \| 1\.00 \| yes \| \d+ \|$", found["recall"], re.M)
+    assert "an old table" not in file.read_text("utf-8")
+    assert page.PENDING in found["characters"]
+    assert "as asserted" in capsys.readouterr().out
+
+
+def test_a_seed_that_does_not_hold_fails_the_run(trial, tmp_path, capsys):
+    file = tmp_path / "experiments.md"
+    assert tool.main(["recall", "--seeds", "0", "2"], file) == 1
+    assert "seed 2: right 2.00; NOT as asserted" in capsys.readouterr().out
+    assert "| **no** |" in file.read_text("utf-8")
+
+
+def test_other_settings_are_printed_and_not_written(trial, tmp_path, capsys):
+    file = tmp_path / "experiments.md"
+    assert tool.main(["recall", "--seeds", "1", "--set", "more=4"], file) == 0
+    assert not file.exists()
+    assert "--seeds 1 --set more=4" in capsys.readouterr().out
+    assert tool.main(["recall", "--set", "less=4"], file) == 2
+    assert "less" in capsys.readouterr().err
+
+
+def test_the_page_is_what_is_declared():
+    text = tool.PAGE.read_text("utf-8")
+    assert text == page.page(page.measured(text)), "run any experiment again"
+    for name, found in page.measured(text).items():
+        ran = f"    python -m tools.experiments {name} --seeds"
+        assert ran in found, name
+        assert (page.PENDING in found) != (f"| {EXPERIMENTS[name].over} |" in found)
