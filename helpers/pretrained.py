@@ -69,7 +69,7 @@ def path(name: str = "encoder") -> str:
         folder = _bundled_folder(name)
         if not _complete(folder):
             raise CheckpointError(_absent(name, folder))
-        _refuse_damaged(folder, SHA256.get(name), _mend(name))
+        _refuse_damaged(folder, SHA256.get(name), _remedy(name))
         return str(folder)
     repo = HUB.get(name, name)
     folder = _cached(repo) or _fetched(repo)
@@ -196,10 +196,10 @@ def _bundled_folder(name: str) -> Path:
 
 
 def _absent(name: str, folder: Path) -> str:
-    return f"The bundled checkpoint {name!r} is not in {folder}. {_mend(name)}"
+    return f"The bundled checkpoint {name!r} is not in {folder}. {_remedy(name)}"
 
 
-def _mend(name: str) -> str:
+def _remedy(name: str) -> str:
     if name == "gpt2":
         return (
             "It belongs to the course: download the course again, or `make pretrain`."
@@ -220,7 +220,7 @@ def _cached(repo: str) -> Path | None:
     except LocalEntryNotFoundError:
         return None
     except HFValidationError as error:
-        raise CheckpointError(f"{repo!r} is no name on the Hub: {error}") from None
+        raise CheckpointError(f"{repo!r} is not a name on the Hub: {error}") from None
     return folder if _complete(folder) and _has_tokenizer(folder) else None
 
 
@@ -233,7 +233,7 @@ def _fetched(repo: str) -> Path:
         cure = "use the bundled checkpoint, 'encoder'"
     if constants.HF_HUB_OFFLINE:
         raise CheckpointError(
-            f"{repo!r} is not on this machine, and HF_HUB_OFFLINE forbids to fetch it: "
+            f"{repo!r} is not on this machine, and HF_HUB_OFFLINE forbids fetching it: "
             f"unset that once with a network, or {cure}."
         )
     if not reachable(constants.ENDPOINT):

@@ -793,7 +793,10 @@ def test_an_error_without_arguments_can_be_drawn():
         (("", abs), "There is no exercise '': lessons are "),
         ((99.1, abs), 'in quotes: check("2.2", ...).'),
         ((abs, "99.1"), 'in quotes: check("2.2", ...).'),
-        (("99.7", "my text"), "Exercise 99.7 has no check: it is read by a person."),
+        (
+            ("99.7", "my text"),
+            "Exercise 99.7 has no check: a person reads your answer.",
+        ),
     ],
 )
 def test_a_wrong_call_gets_one_clear_sentence(arguments, sentence):

@@ -140,7 +140,7 @@ def test_a_missing_checkpoint_says_what_to_do(bundled, monkeypatch, tmp_path):
 def test_unknown_names_and_settings_are_refused(monkeypatch):
     with pytest.raises(CheckpointError, match="choose 'encoder', 'gpt2'"):
         pretrained.path("bert")
-    with pytest.raises(CheckpointError, match="is no name on the Hub"):
+    with pytest.raises(CheckpointError, match="is not a name on the Hub"):
         pretrained.path("a/b/c")
     monkeypatch.setenv("COURSE_SOURCE", "moon")
     with pytest.raises(CheckpointError, match="'bundled' or 'hub'"):

@@ -1,4 +1,4 @@
-"""List the exercises and what became of them: `python -m helpers.checks [folder]`."""
+"""List the exercises and their outcomes: `python -m helpers.checks [folder]`."""
 
 import sys
 from pathlib import Path
@@ -17,11 +17,11 @@ def main(folder: Path) -> None:
     passed = sum(done.get(exercise.id) == "passed" for exercise in asked)
     print(f"\n{passed} of {len(asked)} exercises passed.")
     if not (folder / progress.MARKER).exists():
-        print(f"No notebooks were brought to {folder}/ yet: `make lab` does that.")
+        print(f"There are no notebooks in {folder}/ yet: `make lab` copies them there.")
 
 
 if __name__ == "__main__":
     folders = [Path(name) for name in sys.argv[1:]]
     if len(folders) > 1 or not all(folder.is_dir() for folder in folders):
-        sys.exit("Give the folder of your notebooks, or nothing: it is work/ then.")
+        sys.exit("Give the folder of your notebooks, or nothing for work/.")
     main(*folders or [Path("work")])

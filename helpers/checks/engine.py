@@ -78,7 +78,7 @@ def find(exercise_id: str) -> Exercise:
 
 
 def check(exercise_id: str, *answers: Any) -> None:
-    """Check an answer and say what was found.
+    """Check an answer and print the outcome.
 
     Args:
         exercise_id: The number in the exercise's title, such as "2.2".
@@ -101,13 +101,14 @@ def check(exercise_id: str, *answers: Any) -> None:
 def judge(
     exercise_id: str, *answers: Any, seed: int = 0, limit: float = LIMIT
 ) -> Report:
-    """What `check` would show, without showing or raising it.
+    """The report that `check` would show, without printing or raising anything.
 
     Args:
         exercise_id: The number in the exercise's title.
         *answers: What the exercise asks for.
         seed: Picks the inputs of the cases.
-        limit: Seconds until an answer is stopped: of work, three times that of waiting.
+        limit: Seconds of processor time until an answer is stopped; three times as many
+            of waiting.
     """
     exercise = find(exercise_id)
     _count(exercise, answers)
@@ -130,14 +131,15 @@ def examine(
     limit: float = LIMIT,
     skip: Collection[int] = (),
 ) -> Report:
-    """`judge` for code that lies in the course itself: nothing counts as borrowed.
+    """Like `judge`, but nothing counts as borrowed: for the course's own code.
 
     Args:
         exercise: What is asked.
         answers: One thing for each of the exercise's answers.
         seed: Picks the inputs of the cases.
-        limit: Seconds until an answer is stopped: of work, three times that of waiting.
-        skip: Places of answers that are not put to their cases.
+        limit: Seconds of processor time until an answer is stopped; three times as many
+            of waiting.
+        skip: Indices of answers that are not run on their cases.
     """
     cases = cases_of(exercise, seed)
     for index in range(len(exercise.answers)):
@@ -157,8 +159,8 @@ def borrow(exercise_id: str) -> Any:
         The function, class or value; a tuple where the exercise has several answers.
 
     Raises:
-        CheckFailed: There is nothing to go on with (a value, a text); or while
-            grading: borrowed answers earn nothing.
+        CheckFailed: There is nothing to lend (a value, a text); or the notebook is
+            being graded, where borrowed answers earn nothing.
     """
     exercise = find(exercise_id)
     if not exercise.answers or exercise.kind == "value":
@@ -189,7 +191,7 @@ def is_borrowed(answer: Any) -> bool:
 def _count(exercise: Exercise, answers: tuple) -> None:
     if not exercise.answers:
         raise CheckFailed(
-            f"Exercise {exercise.id} has no check: it is read by a person."
+            f"Exercise {exercise.id} has no check: a person reads your answer."
         )
     if len(answers) != len(exercise.answers):
         call = f'check("{exercise.id}", {", ".join(exercise.names)})'
@@ -231,7 +233,7 @@ def _examine_one(
 
 
 def _callable(answer: Answer, thing: Any) -> bool:
-    """Whether it can be asked: an object is no class, though it can be called."""
+    """Whether it can be put to its cases: a class is asked for, not an instance."""
     object_for_class = isinstance(answer.reference, type) and isinstance(thing, Module)
     return callable(thing) and not object_for_class
 
@@ -252,7 +254,7 @@ def recognise(
     runs: list[Run],
     expected: list[Run],
 ) -> Misconception | None:
-    """The one misconception that did the same as the answer on every case."""
+    """The only misconception that did the same as the answer on every case."""
     if _only_in_place(cases, runs, expected):
         return IN_PLACE
     matches = [
@@ -270,7 +272,8 @@ def recognise(
 def _only_in_place(cases: list[Case], runs: list[Run], expected: list[Run]) -> bool:
     """Whether everything is right, apart from inputs that were changed.
 
-    Where a gradient is asked for, autograd may refuse such a change: that is no more.
+    Where a gradient is asked for, autograd may refuse such a change; that error counts
+    as the same mistake.
     """
     changed = any(run.judged.get("inputs", "").startswith("changed") for run in runs)
     for case, run, right in zip(cases, runs, expected, strict=True):

@@ -1,4 +1,4 @@
-"""What an exercise is: its answers, its cases, and the mistakes known by name."""
+"""What an exercise is: its answers, its cases and its named misconceptions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -106,7 +106,7 @@ class Exercise:
     core: bool = False  # on the core path of the lesson
     answers: tuple[Answer, ...] = ()
     cases: Callable[[int], list[Case]] = lambda seed: []
-    proves: str = ""  # what a pass has shown: "shape, scale, mask"
+    proves: str = ""  # what passing has shown: "shape, scale, mask"
     properties: tuple[Property, ...] = ()
     misconceptions: tuple[Misconception, ...] = ()
 

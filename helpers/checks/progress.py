@@ -1,4 +1,4 @@
-"""Remember which exercises are done, beside the student's notebooks.
+"""Keep a record of finished exercises beside the student's notebooks.
 
 Written only where `make lab` left its marker, never while tests or graders run.
 `python -m helpers.checks` prints it.
@@ -29,7 +29,7 @@ def record(report: Report, folder: Path | None = None) -> None:
     try:
         _write(folder / NAME, done | {report.exercise: state})
     except OSError:
-        return  # a full disk must not stand between a student and a check
+        return  # a full disk must not stop a check
 
 
 def read(folder: Path) -> dict[str, str]:

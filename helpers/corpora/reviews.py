@@ -37,7 +37,7 @@ def load_reviews(fold: int = 0) -> DatasetDict:
         A `DatasetDict` with "train" (860 reviews) and "test" (215 reviews).
 
     Raises:
-        ValueError: There is no such fold.
+        ValueError: The fold does not exist.
     """
     if fold not in range(FOLDS):
         raise ValueError(f"fold={fold} does not exist: choose 0 to {FOLDS - 1}.")

@@ -1,4 +1,4 @@
-"""A GPT where lesson 07 has a recurrent model: training, and the same measure.
+"""A GPT in place of lesson 07's recurrent model: training, and the same measure.
 
 Both read the same number of characters per step. A recurrent model carries a state
 from piece to piece; a GPT has no state, but a window of text that it can see.

@@ -39,10 +39,10 @@ def train_on_characters(
     every: int = 100,
     name: str = "training",
 ) -> CharacterHistory:
-    """Train with Adam for so many steps, pass after pass over the text.
+    """Train with Adam for a number of steps, epoch after epoch.
 
     The state goes on from batch to batch, cut off from its history (truncated
-    backpropagation through time); each pass begins with zeros. The learning rate goes
+    backpropagation through time); each epoch begins with zeros. The learning rate goes
     down to 0 along half a cosine.
 
     Args:

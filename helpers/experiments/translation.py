@@ -77,11 +77,11 @@ def pair_batches(
     seed: int,
     device: torch.device | str = "cpu",
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield batches without end; each pass goes through all pairs in a new order.
+    """Yield batches without end; each epoch goes through all pairs in a new order.
 
     Args:
         pairs: source ids and target ids, each with start and end
-        batch_size: B; what is left of a pass, being less than B, is not used
+        batch_size: B; the last pairs of an epoch that do not fill B are not used
         seed: another seed, other orders
         device: where the batches go
 
@@ -107,7 +107,7 @@ def translation_loss(
     Args:
         model: takes source, target, source mask, target mask; returns logits (B, T, V)
         batch: source (B, S) and target (B, T + 1), the target with start and end
-        smoothing: share of each label that is spread evenly over the vocabulary
+        smoothing: fraction of each label that is spread evenly over the vocabulary
 
     Returns:
         The mean over all real tokens; padding does not count.

@@ -82,7 +82,7 @@ def new_translator(kind: str, task: NumberTask, d_model: int = 64) -> nn.Module:
         d_model: width of words and states
 
     Raises:
-        ValueError: There is no such kind.
+        ValueError: The kind is not one of `KINDS`.
     """
     sizes = len(task.source), len(task.target)
     if kind == "Transformer":

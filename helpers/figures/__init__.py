@@ -1,4 +1,4 @@
-"""Everything that is drawn: one palette, axes with names, text for those who can't see.
+"""What all figures share: one palette, axes, and a text for readers who can't see.
 
 Figures are PNG, because a fresh clone of a notebook shows nothing else. `show_figure`
 puts one into the notebook together with its alternative text.

@@ -16,10 +16,10 @@ def readable(token: str) -> str:
 
 
 def next_tokens(tokens: Sequence[str], shares: Tensor, prompt: str) -> Figure:
-    """Draw the likeliest next tokens, the best on top.
+    """Draw the most likely next tokens, the best on top.
 
     Args:
-        tokens: N texts, the likeliest first
+        tokens: N texts, the most likely first
         shares: (N,), their probabilities
         prompt: what they follow
     """

@@ -1,4 +1,4 @@
-"""Drawings of a training: its loss and its learning rate."""
+"""Figures of a training run: its loss and its learning rate."""
 
 from collections.abc import Sequence
 

@@ -197,7 +197,7 @@ def two_sides(maps: Mapping[str, Tensor], real: int) -> Figure:
 
     Args:
         maps: title -> (T, S) weights
-        real: how many of the S source words are no padding
+        real: how many of the S source words are not padding
     """
     figure, panels = canvas(4.4 * len(maps), 3.6, columns=len(maps))
     for axes, (title, weights) in zip(panels, maps.items(), strict=True):

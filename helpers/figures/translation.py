@@ -38,8 +38,8 @@ def bottleneck(source: Sequence[str], target: Sequence[str]) -> Figure:
     second = ALONG * (len(source) + 1)
     for place in range(len(source)):
         ends = (ALONG * place, UP + 0.2), (second - 0.15, UP + 0.2)
-        bend = {"connectionstyle": f"arc3,rad=-{0.3 - 0.02 * place}"}
-        back.annotate("", ends[1], ends[0], arrowprops=look | bend)
+        curve = {"connectionstyle": f"arc3,rad=-{0.3 - 0.02 * place}"}
+        back.annotate("", ends[1], ends[0], arrowprops=look | curve)
     back.text(0, 2.6, "before this word: a look at every state", color=RED)
     return figure
 

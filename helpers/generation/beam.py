@@ -29,7 +29,7 @@ def beam_search(
 ) -> tuple[Tensor, Tensor]:
     """Write the translation with the highest probability that a narrow search finds.
 
-    After each token the `width` likeliest beginnings of each sentence go on; finished
+    After each token the `width` most likely beginnings of each sentence go on; finished
     ones keep their place and their probability. Lengths are not rewarded. A width of 1
     is greedy decoding.
 
@@ -55,7 +55,7 @@ def beam_search(
     def scores_after(written: Tensor) -> Tensor:
         mask = target_mask(written, padding_id)
         words = model.decode(written, memory, mask, source_mask)[:, -1].log_softmax(-1)
-        words[:, padding_id] = NEVER  # padding is no word
+        words[:, padding_id] = NEVER  # padding is not a word
         return words
 
     written = source.new_full((len(source), 1), start)
@@ -73,7 +73,7 @@ def continue_text(
     width: int = 4,
     end: int | None = None,
 ) -> tuple[Tensor, float]:
-    """Continue one prompt with the likeliest text that a narrow search finds.
+    """Continue one prompt with the most likely text that a narrow search finds.
 
     While it searches, beginnings are compared by the sum of their log-probabilities,
     and a finished one keeps its place and its sum. At last the length counts: the text
@@ -117,7 +117,7 @@ def _search(
     ends: Sequence[int],
     filler: int | None,
 ) -> tuple[Tensor, Tensor]:
-    """Grow (B, T) to the `width` likeliest (B, width, T + n); their sums (B, width).
+    """Grow (B, T) to the `width` most likely (B, width, T + n); their sums (B, width).
 
     Args:
         written: what all beams of a row begin with

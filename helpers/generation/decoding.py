@@ -1,4 +1,4 @@
-"""From the scores of a model to the tokens it writes."""
+"""Greedy decoding with an encoder and a decoder: the most likely next token."""
 
 import torch
 from torch import Tensor

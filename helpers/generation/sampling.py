@@ -21,8 +21,8 @@ class Settings:
     """How the next token is drawn; by default from all that the model says."""
 
     temperature: float = 1.0  # below 1 sharper, above 1 flatter
-    top_k: int | None = None  # only so many of the likeliest tokens
-    top_p: float = 1.0  # only the likeliest ones that together have this probability
+    top_k: int | None = None  # only this many of the most likely tokens
+    top_p: float = 1.0  # only the most likely that together reach this probability
     no_repeat_ngram_size: int = 0  # no run of so many tokens twice; 0: they may
 
 
@@ -91,9 +91,9 @@ def top_k_filter(logits: Tensor, k: int) -> Tensor:
 
 
 def top_p_filter(logits: Tensor, p: float) -> Tensor:
-    """Keep the smallest set of likeliest tokens that has probability p; (B, V).
+    """Keep the fewest tokens, most likely first, that have probability p; (B, V).
 
-    The token that crosses p is kept, and the likeliest one always. The sum is taken
+    The token that crosses p is kept, and the most likely one always. The sum is taken
     from the unlikely end, where small numbers are added before large ones, as
     `transformers` does: with p = 1 nothing gets lost to rounding.
 
@@ -158,7 +158,7 @@ def filtered(logits: Tensor, ids: Tensor, how: Settings) -> Tensor:
 def greedy(
     model: Any, ids: Tensor, max_new_tokens: int, mask: Tensor | None = None
 ) -> Tensor:
-    """Write the likeliest token again and again: (B, T) -> (B, T + max_new_tokens).
+    """Write the most likely token, again and again: (B, T) -> (B, T + max_new_tokens).
 
     Args:
         model: as above, in eval mode

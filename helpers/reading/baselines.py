@@ -53,7 +53,7 @@ BAGS: dict[str, Callable[[], Any]] = {
 
 
 def _cut_as_the_counter_does() -> list[str]:
-    """Stop words as scikit-learn cuts texts: "n't" is no word of it."""
+    """Stop words as scikit-learn cuts texts: "n't" is not a word."""
     pieces = (re.findall(r"(?u)\b\w\w+\b", word) for word in stop_words())
     return sorted({word for some in pieces for word in some})
 

@@ -29,7 +29,7 @@ class Recipe:
     frozen: int = 2  # so many lower layers, and the embeddings, stay as they are
     weight_decay: float = 0.01
     clip: float = 1.0  # longest gradient
-    same_order: bool = False  # the same batches in every pass
+    same_order: bool = False  # the same batches in every epoch
     seed: int = 0
 
 

@@ -84,7 +84,7 @@ def _fetched() -> Path:
 
     if constants.HF_HUB_OFFLINE:
         raise ReviewsError(
-            f"{HUB} is not on this machine, and HF_HUB_OFFLINE forbids to fetch it: "
+            f"{HUB} is not on this machine, and HF_HUB_OFFLINE forbids fetching it: "
             f"unset that once with a network, or {NO_LABEL}."
         )
     if not pretrained.reachable(constants.ENDPOINT):
@@ -164,14 +164,15 @@ def pad_batch(rows: Sequence[dict]) -> dict[str, Tensor]:
 class SimilarLengths(Sampler):
     """Batches of rows of similar lengths, so that little is padded.
 
-    Each pass draws a new order. It is cut into stretches of eight batches; within a
-    stretch the rows are sorted by length. What does not fill a batch sits out one pass.
+    Each epoch draws a new order. It is cut into stretches of eight batches; within a
+    stretch the rows are sorted by length. Rows that do not fill a batch sit out one
+    epoch.
 
     Args:
         lengths: of each row
         batch_size: rows per batch
         seed: another seed, other orders
-        same_order: repeat the first pass; for an experiment, not for use
+        same_order: repeat the first epoch's order; for an experiment only
     """
 
     def __init__(
@@ -185,16 +186,16 @@ class SimilarLengths(Sampler):
         if len(lengths) < batch_size:
             raise ValueError(f"{len(lengths)} rows do not fill a batch of {batch_size}")
         self.lengths, self.batch_size, self.drop_last = lengths, batch_size, True
-        self.seed, self.same_order, self.passes = seed, same_order, 0
+        self.seed, self.same_order, self.epochs = seed, same_order, 0
 
     def __len__(self) -> int:
-        """Batches in a pass."""
+        """Batches in an epoch."""
         return len(self.lengths) // self.batch_size
 
     def __iter__(self) -> Iterator[list[int]]:
-        """One pass."""
-        draw = torch.Generator().manual_seed(1000 * self.seed + self.passes)
-        self.passes += not self.same_order
+        """The batches of one epoch."""
+        draw = torch.Generator().manual_seed(1000 * self.seed + self.epochs)
+        self.epochs += not self.same_order
         order = torch.randperm(len(self.lengths), generator=draw).tolist()
         order = order[: len(self) * self.batch_size]
         batches, stretch = [], 8 * self.batch_size
@@ -211,7 +212,7 @@ class SimilarLengths(Sampler):
 def training_batches(
     rows: Sequence[dict], batch_size: int, seed: int = 0, same_order: bool = False
 ) -> DataLoader:
-    """A loader over encoded rows, one pass for each time it is iterated."""
+    """A loader over encoded rows, one epoch each time it is iterated."""
     lengths = [len(row["ids"]) for row in rows]
     sampler = SimilarLengths(lengths, batch_size, seed, same_order)
     return DataLoader(rows, batch_sampler=sampler, collate_fn=pad_batch)

@@ -1,4 +1,4 @@
-"""Is everything in place? `python -m helpers.student.doctor` tells.
+"""Is everything installed? `python -m helpers.student.doctor` tells you.
 
 In a notebook cell: `from helpers.student.doctor import doctor`, then `doctor()`.
 

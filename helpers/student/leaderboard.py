@@ -24,16 +24,16 @@ class Leaderboard:
                 kept = json.loads(self.file.read_text("utf-8"))
                 self.entries = {str(who): float(share) for who, share in kept.items()}
             except (OSError, ValueError, TypeError, AttributeError):
-                self.entries = {}  # damaged: begin anew
+                self.entries = {}  # damaged: start again
 
     def enter(self, name: str, accuracy: float) -> None:
         """Add an attempt; one with the same name is replaced.
 
         Raises:
-            ValueError: The accuracy is no share between 0 and 1.
+            ValueError: The accuracy is not between 0 and 1.
         """
         if not 0 <= accuracy <= 1:
-            raise ValueError(f"accuracy={accuracy}: a share between 0 and 1 is meant")
+            raise ValueError(f"accuracy={accuracy} is not between 0 and 1")
         self.entries[name] = float(accuracy)
         if self.file:
             self.file.write_text(json.dumps(self.entries, indent=1), "utf-8")

@@ -1,4 +1,4 @@
-"""What a student has built so far, as parts for what comes next."""
+"""A student's answers as parts of later models; the course's where none passes."""
 
 from typing import Any
 

@@ -41,7 +41,7 @@ def most_frequent_pair(words: Mapping[Word, int]) -> Pair:
     """
     counts = _pair_counts(words)
     if not counts:
-        raise ValueError("No word has two symbols: there is no pair left.")
+        raise ValueError("No word has two symbols left, so there is nothing to merge.")
     return max(counts, key=counts.__getitem__)
 
 

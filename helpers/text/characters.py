@@ -1,4 +1,4 @@
-"""Text as characters: a vocabulary, and batches whose rows go on."""
+"""Text as characters: a vocabulary, and batches whose rows continue each other."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,7 +46,7 @@ class Characters:
 def batches(ids: Tensor, batch_size: int, length: int) -> list[Batch]:
     """Cut a text into batches whose rows go on from batch to batch.
 
-    The text is laid out in B rows; batch after batch takes the next T columns. So the
+    The text is arranged in B rows; batch after batch takes the next T columns. So the
     state after a row's piece is the right one to begin its next piece with.
 
     Args:
@@ -55,8 +55,8 @@ def batches(ids: Tensor, batch_size: int, length: int) -> list[Batch]:
         length: T
 
     Returns:
-        Pairs of input (B, T) and target (B, T), the next character of each. What fills
-        no whole batch at the end of the text is left out.
+        Pairs of input (B, T) and target (B, T), the next character of each. The
+        end of the text that does not fill a batch is left out.
 
     Raises:
         ValueError: The text does not fill a single batch.

@@ -59,7 +59,7 @@ Masked = tuple[Tensor, Tensor, Tensor]  # inputs, labels, padding mask
 def masked_batches(
     texts: Sequence[str], tokenizer: Any, size: int, seed: int, hide: Hide = mask_tokens
 ) -> Iterator[Masked]:
-    """Yield batches without end, each pass in a new order and with other words hidden.
+    """Yield batches without end, each epoch in a new order and with other words hidden.
 
     Args:
         texts: to learn from
@@ -124,7 +124,7 @@ def count_loss(texts: Sequence[str], labels: Tensor, tokenizer: Any) -> float:
 def guesses(
     model: MaskedLanguageModel, tokenizer: Any, text: str, count: int = 5
 ) -> list[tuple[str, float]]:
-    """The likeliest words for the first [MASK] in a text, with their probabilities."""
+    """The most likely words for a text's first [MASK], with their probabilities."""
     was_training = model.training
     model.eval()
     ids = tokenizer(text, return_tensors="pt")["input_ids"]

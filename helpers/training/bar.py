@@ -1,4 +1,4 @@
-"""A progress bar that only people see."""
+"""A progress bar that only people see, never tests or saved notebooks."""
 
 import io
 import os

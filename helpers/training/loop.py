@@ -1,4 +1,4 @@
-"""One loop for every model: batches in, one step of an optimizer for each.
+"""The training loop for every model: one optimizer step for each batch.
 
 A model is trained for a fixed number of steps. `train` knows nothing about the task:
 it asks `loss_of(model, batch)` for the loss of a batch.
@@ -38,7 +38,7 @@ def train(
     history: History | None = None,
     name: str = "training",
 ) -> History:
-    """Take so many steps, one batch each.
+    """Train for a fixed number of steps, one batch each.
 
     Args:
         model: put into training mode here, and left in it
@@ -48,7 +48,7 @@ def train(
         steps: how many
         schedule: step, counted from 1 -> learning rate; None leaves the optimizer's
         clip: the longest gradient; a longer one is shortened to this norm
-        history: of the training that this goes on with; the schedule counts its steps
+        history: of an earlier call that this one continues; the schedule counts on
         name: in front of the progress bar
 
     Returns:

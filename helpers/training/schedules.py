@@ -1,10 +1,10 @@
-"""Learning rates that change from step to step."""
+"""Learning-rate schedules: the paper's warm-up, and half a cosine."""
 
 import math
 
 
 def noam_schedule(step: int, d_model: int, warmup: int) -> float:
-    """The paper's learning rate: up in a straight line, then down with the root.
+    """The paper's learning rate: a straight line up, then down with the root.
 
     d_model^-0.5 * min(step^-0.5, step * warmup^-1.5), with step counted from 1.
 
