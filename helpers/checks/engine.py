@@ -217,7 +217,7 @@ def _examine_one(
         place
         for place, (case, run) in enumerate(zip(cases, runs, strict=False))
         if run.raised
-        is not None  # even where ours did as well, on the student's own layers
+        is not None  # even where the reference raised too, on the student's layers
         or not agree(run.judged, expected[place].judged, case.tolerance)
     ]
     if not failing:
@@ -225,7 +225,7 @@ def _examine_one(
     left = blanks.blank(thing)
     if left:
         return told.not_attempted(exercise, answer.name, left)
-    # The cases that fail come first: there most misconceptions differ at once.
+    # Failing cases come first, where most misconceptions can be ruled out at once.
     order = sorted(range(len(runs)), key=lambda place: place not in failing)
     seen = ([some[place] for place in order] for some in (cases, runs, expected))
     known = None if len(runs) < len(cases) else recognise(exercise, index, *seen)

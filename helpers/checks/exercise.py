@@ -35,7 +35,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Look:
-    """What a case saw: what must equal the reference's, and what else is a clue."""
+    """What a case observed: what must equal the reference's, and further clues."""
 
     judged: Mapping[str, Any]
     clues: Mapping[str, Any] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Property:
 
 @dataclass(frozen=True)
 class Misconception:
-    """A wrong answer known by name: what was done, and where to look.
+    """A known wrong answer: its name, what was done, and where to look.
 
     Written with `mistake`. As a decorator it takes the function or class below it as
     its first spelling.
@@ -75,7 +75,7 @@ class Misconception:
 def mistake(
     name: str, done: str, where: str, *spellings: Any, of: int = 0
 ) -> Misconception:
-    """A wrong answer known by name.
+    """Describe a known wrong answer.
 
         HALF = mistake("half", "It was halved.", "How much is asked for?", wrong_answer)
 
@@ -142,7 +142,7 @@ class Exercise:
 
     @property
     def place(self) -> tuple[int, int, str]:
-        """Where it stands in the course: 1.4 before 1.4b, 9.9 before 9.10."""
+        """Its place in the order of the course: 1.4 before 1.4b, 9.9 before 9.10."""
         lesson, number = self.id.split(".")
         digits = number.rstrip(ascii_lowercase)
         return int(lesson), int(digits), number[len(digits) :]

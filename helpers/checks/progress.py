@@ -16,7 +16,7 @@ NAME = ".progress.json"
 
 
 def record(report: Report, folder: Path | None = None) -> None:
-    """Note a check's outcome; a passed exercise stays passed."""
+    """Record a check's outcome; a passed exercise stays passed."""
     folder = folder or Path.cwd()
     if os.environ.get("COURSE_PROGRESS") == "off" or "NBGRADER_EXECUTION" in os.environ:
         return

@@ -138,7 +138,7 @@ def bits_per_character(model: nn.Module, ids: Tensor, length: int = 512) -> floa
 def chances(
     logits: Tensor, temperature: float = 1.0, top_k: int | None = None
 ) -> Tensor:
-    """The chance of each character: softmax(logits / temperature), of the k best only.
+    """The chance of each character: softmax(logits / temperature), of the k best alone.
 
     Args:
         logits: (B, V)

@@ -12,7 +12,7 @@ from helpers.models.encoder import EncoderLayer
 
 @dataclass(frozen=True)
 class Stack:
-    """Fresh layers, and the loss of predicting one of 100 words from their output."""
+    """Fresh layers, and the loss of guessing one of 100 words from their output."""
 
     layers: nn.ModuleList
     x: Tensor  # (B, T, D), what goes in
@@ -21,7 +21,7 @@ class Stack:
     words: Tensor  # (B, T), the right word at each place
 
     def loss_of(self, x: Tensor) -> Tensor:
-        """Cross-entropy, in nats, of what the last layer put out, (B, T, D)."""
+        """Cross-entropy, in nats, of the last layer's output, (B, T, D)."""
         guesses = self.head(self.norm(x))  # (B, T, V)
         return F.cross_entropy(guesses.flatten(0, 1), self.words.flatten())
 
@@ -36,7 +36,7 @@ class Stack:
 
     @torch.no_grad()
     def spread(self) -> Tensor:
-        """The standard deviation of what each layer puts out, (layers,)."""
+        """The standard deviation of each layer's output, (layers,)."""
         x, seen = self.x, []
         for layer in self.layers:
             x = layer(x)

@@ -31,12 +31,12 @@ class RecallTask:
 
     @property
     def vocab_size(self) -> int:
-        """V."""
+        """The number of ids, V."""
         return self.keys + self.values
 
     @property
     def length(self) -> int:
-        """T: two ids for each pair, and one for each query."""
+        """The length of a text, T: two ids for each pair, one for each query."""
         return 3 * self.pairs
 
     def batch(self, size: int, draw: torch.Generator) -> tuple[Tensor, Tensor]:

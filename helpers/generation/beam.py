@@ -62,7 +62,7 @@ def beam_search(
     written, scores = _search(
         written, scores_after, max_new_tokens, width, (end, padding_id), padding_id
     )
-    return written[:, 0], scores[:, 0].to(memory.dtype)  # the best comes first
+    return written[:, 0], scores[:, 0].to(memory.dtype)  # the best beam comes first
 
 
 @torch.no_grad()
@@ -130,7 +130,7 @@ def _search(
     size = len(written)
     written = written.repeat_interleave(width, 0)  # (B * width, T)
     scores = torch.full((size, width), NEVER, device=written.device)
-    scores[:, 0] = 0.0  # at first all beams are the same one
+    scores[:, 0] = 0.0  # at first all beams are the same
     first_row = torch.arange(size, device=written.device)[:, None] * width
     ended = torch.zeros_like(written[:, -1], dtype=torch.bool)  # (B * width)
     for _ in range(max_new_tokens):

@@ -23,7 +23,7 @@ class Settings:
     temperature: float = 1.0  # below 1 sharper, above 1 flatter
     top_k: int | None = None  # only this many of the most likely tokens
     top_p: float = 1.0  # only the most likely that together reach this probability
-    no_repeat_ngram_size: int = 0  # no run of so many tokens twice; 0: they may
+    no_repeat_ngram_size: int = 0  # no run of this many tokens twice; 0 allows repeats
 
 
 # --- what the model says --------------------------------------------------------------
@@ -53,7 +53,7 @@ def next_logits(model: Any, ids: Tensor, mask: Tensor | None = None) -> Tensor:
 
 @torch.no_grad()
 def perplexity(model: Any, ids: Tensor) -> float:
-    """Of how many equally likely tokens the model chose, on average: exp of the loss.
+    """Among how many equally likely tokens the model chose, on average: exp(loss).
 
     Args:
         model: as above, in eval mode

@@ -23,10 +23,10 @@ class Recipe:
     epochs: int = 3
     batch_size: int = 16  # over all processes
     rate: float = 2e-4  # learning rate of the pretrained weights, at its highest
-    head_rate: float = 1e-3  # of the head, which starts from nothing
+    head_rate: float = 1e-3  # of the head, which is not pretrained
     warmup: float = 0.1  # share of the steps in which the rates rise
     schedule: str = "linear"  # then down to 0; or "constant"
-    frozen: int = 2  # so many lower layers, and the embeddings, stay as they are
+    frozen: int = 2  # this many lower layers, and the embeddings, are not trained
     weight_decay: float = 0.01
     clip: float = 1.0  # longest gradient
     same_order: bool = False  # the same batches in every epoch
@@ -75,7 +75,7 @@ def optimizer_for(model: nn.Module, recipe: Recipe) -> AdamW:
 
 
 def scheduler_for(optimizer: AdamW, recipe: Recipe, steps: int) -> LambdaLR:
-    """Up in a straight line, then down in one to 0, or level."""
+    """Linear warm-up, then a linear fall to 0, or a constant rate."""
     warm = max(1, round(recipe.warmup * steps))
 
     def share(step: int) -> float:
@@ -160,7 +160,7 @@ def logits_of(model: nn.Module, batches: Iterable[dict]) -> tuple[Tensor, Tensor
 
 @dataclass(frozen=True)
 class Scores:
-    """What counts about a classifier of stars."""
+    """How well a classifier predicts stars."""
 
     loss: float
     accuracy: float

@@ -182,7 +182,7 @@ class SimilarLengths(Sampler):
         seed: int = 0,
         same_order: bool = False,
     ) -> None:
-        """Refuse what would be no batch."""
+        """Refuse rows that do not fill a single batch."""
         if len(lengths) < batch_size:
             raise ValueError(f"{len(lengths)} rows do not fill a batch of {batch_size}")
         self.lengths, self.batch_size, self.drop_last = lengths, batch_size, True

@@ -61,12 +61,12 @@ class Finding:
 
 
 def doctor() -> None:
-    """Look at everything and print what was found, for a notebook cell."""
+    """Check everything and print the findings, for a notebook cell."""
     tell(examine())
 
 
 def examine() -> list[Finding]:
-    """Look at everything; nothing is changed, and no network is asked."""
+    """Check everything; nothing is changed, and the network is not used."""
     findings: list[Finding] = []
     for name, look in LOOKS.items():
         try:
@@ -78,7 +78,7 @@ def examine() -> list[Finding]:
 
 
 def tell(findings: list[Finding]) -> None:
-    """Print the findings, what they come to, and a block for a bug report."""
+    """Print the findings, a summary, and a block for a bug report."""
     print(*findings, sep="\n")
     ill = sum(finding.state == BAD for finding in findings)
     notes = sum(finding.state == NOTE for finding in findings)
@@ -105,7 +105,7 @@ def report(findings: list[Finding]) -> Iterator[str]:
     yield from (_short(str(one)) for one in findings if one.state != OK)
 
 
-# --- the looks ------------------------------------------------------------------------
+# --- the checks -----------------------------------------------------------------------
 
 
 def interpreter() -> Iterator[Finding]:
@@ -125,7 +125,7 @@ def interpreter() -> Iterator[Finding]:
 
 
 def packages() -> Iterator[Finding]:
-    """Is everything there that the lessons import, in a version that fits?"""
+    """Is every package that the lessons import installed, in a suitable version?"""
     pinned, ill, other = pins(), [], []
     for name, (low, high) in sorted(ranges().items()):
         version = _version(name)
@@ -189,7 +189,7 @@ def disk() -> Iterator[Finding]:
 
 
 def kernel() -> Iterator[Finding]:
-    """Does a notebook get an answer, and from this very Python?"""
+    """Does a notebook's kernel start, and does it run this very Python?"""
     missing = [name for name in ("ipykernel", "jupyterlab") if not _version(name)]
     if missing:
         text = f"{' and '.join(missing)} missing, no notebook can run: {INSTALL}."
@@ -219,7 +219,7 @@ LOOKS: dict[str, Callable[[], Iterator[Finding]]] = {
 }
 
 
-# --- what they look with --------------------------------------------------------------
+# --- tools of the checks --------------------------------------------------------------
 
 
 def ranges() -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:

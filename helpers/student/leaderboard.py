@@ -15,7 +15,7 @@ class Leaderboard:
     """
 
     def __init__(self, name: str, folder: Path | None = None) -> None:
-        """Read what earlier runs left."""
+        """Read the entries of earlier runs."""
         folder = folder or Path.cwd()
         self.file = folder / name if (folder / MARKER).exists() else None
         self.entries: dict[str, float] = {}
@@ -39,7 +39,7 @@ class Leaderboard:
             self.file.write_text(json.dumps(self.entries, indent=1), "utf-8")
 
     def __str__(self) -> str:
-        """The table."""
+        """The table of all attempts, best first."""
         order = sorted(self.entries.items(), key=lambda entry: -entry[1])
         lines = [f"{place:3}  {share:6.1%}  {name}" for place, (name, share) in
                  enumerate(order, 1)]  # fmt: skip

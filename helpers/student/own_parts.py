@@ -6,7 +6,7 @@ from helpers.checks.engine import find, judge
 
 
 class OwnParts:
-    """A collection of the student's answers: theirs where the check passes.
+    """A collection of answers: the student's own where its check passes.
 
     Until then the course's version stands in, so that nobody who is stuck in one
     exercise is stuck in the next.

@@ -1,12 +1,12 @@
 """What a graded process may see, use and reach.
 
-On Linux a process shuts itself into namespaces: it sees system libraries, Python and
+On Linux a process moves itself into namespaces: it sees system libraries, Python and
 the course, all read-only, and one folder in memory to write to. It has no network, no
 other processes and none of the files of the person who grades. Where the system forbids
-namespaces, or is none of Linux, limits on memory, time and file size are all there is;
+namespaces, or is not Linux, limits on memory, time and file size are all there is;
 `probe` tells which.
 
-The kernel shuts itself in a second time: it may write to a smaller folder than nbgrader
+The kernel is sandboxed a second time: it may write to a smaller folder than nbgrader
 does, and holds no privileges that could undo any of this.
 """
 
@@ -39,7 +39,7 @@ PDEATHSIG, NO_NEW_PRIVS = 1, 38
 
 
 class SandboxError(OSError):
-    """The system does not allow to shut a process in."""
+    """The system does not allow sandboxing a process."""
 
 
 # --- system calls ---------------------------------------------------------------------
@@ -99,7 +99,7 @@ def _first_of_its_kind() -> None:
 
 
 def enter(folder: Path, size: int) -> Path:
-    """Shut this process in; call it while there is one thread.
+    """Sandbox this process; call it while there is one thread.
 
     Args:
         folder: An empty folder; the new root stands there, for nobody else to see.
@@ -109,8 +109,7 @@ def enter(folder: Path, size: int) -> Path:
         The folder to write to.
 
     Raises:
-        SandboxError: The system does not allow it. The process may be only partly
-            sandboxed.
+        SandboxError: The system does not allow it. The process may be half sandboxed.
     """
     machine = os.uname().machine
     if sys.platform != "linux" or machine not in PIVOT_ROOT:
@@ -199,7 +198,7 @@ def _move_in(root: Path, pivot_root: int) -> None:
 
 
 def enter_again(writable: Path) -> None:
-    """Shut the kernel in once more, just before it replaces this process by `exec`.
+    """Sandbox the kernel again, just before it replaces this process by `exec`.
 
     Args:
         writable: The only folder that it may write to.
@@ -280,6 +279,8 @@ def _try(folder: Path) -> None:
         except OSError:
             continue
         raise SandboxError(f"{path} could be written")
+    for path in ROOT.glob(HIDDEN + "/*"):
+        raise SandboxError(f"{path} could be read")
     print("sandboxed")
 
 
