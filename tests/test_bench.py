@@ -104,7 +104,7 @@ def test_the_page_tells_work_peer_ratio_and_aim():
     assert "(missed) and none above 1 s (met)" in text
 
 
-def test_a_script_that_fails_is_told():
+def test_a_script_that_fails_is_reported():
     with pytest.raises(RuntimeError, match="2048 failed(.|\n)*ZeroDivisionError"):
         memory.in_own_process("1 / 0", "2048")
 

@@ -663,7 +663,7 @@ def test_a_leaked_line_is_found_wherever_it_stands(built):
     assert f"{GIVEN} shows a line of the solution of 7.1: 'result = 2 * given'." in said
 
 
-def test_a_plain_return_is_no_leak(built):
+def test_a_plain_return_is_not_a_leak(built):
     built.edit('print("same")', "def f():\n    result, x = 1, 2\n    return result")
     built.run()
     assert built.run("--check")[0] == 0

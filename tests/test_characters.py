@@ -204,7 +204,7 @@ def test_temperature_and_k_shape_the_chances():
 
 
 @pytest.mark.parametrize("temperature", [0.1, 1.0, 5.0])
-def test_k_of_one_is_the_likeliest(temperature):
+def test_k_of_one_takes_the_most_likely(temperature):
     assert chances(LOGITS, temperature, top_k=1).tolist() == [
         [0, 1, 0, 0],
         [1, 0, 0, 0],

@@ -1,4 +1,4 @@
-"""Every check lets right answers pass, in many hands, and names the wrong ones.
+"""Every check lets right answers pass, whoever wrote them, and names the wrong ones.
 
 All tests run over `exercises()`: an exercise is under them from its first day.
 """

@@ -166,7 +166,7 @@ def test_there_are_twenty_queries_with_different_answers(queries, sentences):
     assert len({answer for _, answer in queries} & set(sentences)) == 20
 
 
-def test_sentences_are_no_near_duplicates(vectors):
+def test_sentences_are_not_near_duplicates(vectors):
     assert corpora_search.near_duplicates(vectors) == []
 
 

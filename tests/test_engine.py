@@ -320,7 +320,7 @@ def test_torchs_own_not_implemented_error_is_the_students():
     assert judge("99.4", class_).outcome == "raised"
 
 
-def test_another_exercises_stub_is_no_stub_of_this_one():
+def test_another_exercises_stub_is_not_a_stub_of_this_one():
     other = typed("def double(x):\n    raise NotImplementedError('exercise 99.2')",
                   "double")  # fmt: skip
     assert judge("99.1", other).outcome == "raised"
@@ -414,7 +414,7 @@ def test_where_the_course_s_code_fails_on_the_student_s_layers_it_says_so(monkey
     assert "nothing" not in text and "AttributeError" not in text
 
 
-def test_who_has_not_begun_is_told_where_help_is():
+def test_a_student_who_has_not_begun_learns_where_help_is():
     text = str(judge("99.1", typed("def double(x):\n    y = ...", "double")))
     assert 'hints are under the exercise, and borrow("99.1") lends you' in text
 
@@ -459,7 +459,7 @@ def test_a_verdict_is_any_kind_of_bool(kind):
     assert judge("99.6", lambda f: kind(True)).outcome == "wrong"
 
 
-def test_a_number_is_no_verdict():
+def test_a_number_is_not_a_verdict():
     assert judge("99.6", lambda f: int(f(2) == 2)).outcome == "wrong"
 
 
@@ -596,7 +596,7 @@ def test_a_right_value_passes_however_it_is_written(exercise, answers):
     assert judge(exercise, *answers).outcome == "passed"
 
 
-def test_changing_inputs_and_being_wrong_is_no_known_mistake():
+def test_changing_inputs_and_being_wrong_is_not_a_known_mistake():
     source = "def double(x):\n    x *= 3\n    return x"
     report = judge("99.1", typed(source, "double"))
     assert (report.outcome, report.misconception) == ("wrong", None)
@@ -824,7 +824,7 @@ BORROWED = [
 
 
 @pytest.mark.parametrize(("exercise", "answer"), BORROWED)
-def test_a_borrowed_answer_is_told_and_not_counted(exercise, answer, capsys):
+def test_a_borrowed_answer_is_reported_and_not_counted(exercise, answer, capsys):
     report = judge(exercise, answer)
     assert report.borrowed and report.outcome == "not attempted"
     assert check(exercise, answer) is None

@@ -204,7 +204,7 @@ def test_a_lesson_has_many_spellings(text):
 
 
 @pytest.mark.parametrize("text", ["", "attention", None])
-def test_other_words_are_no_lesson(text):
+def test_other_words_are_not_a_lesson(text):
     assert conftest.lesson_number(text) is None
 
 

@@ -68,7 +68,7 @@ def test_a_submission_is_found(tmp_path, path, only, student):
     assert (found.student, found.lesson, found.reason) == (student, "02_attention", "")
 
 
-def test_what_is_no_submission_is_listed_with_a_reason(tmp_path):
+def test_what_is_not_a_submission_is_listed_with_a_reason(tmp_path):
     for name in ("ben/notes.txt", "cleo/x.ipynb", "dan/02_attention.ipynb"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}")
@@ -95,7 +95,7 @@ def test_what_is_no_submission_is_listed_with_a_reason(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others have no such names")
-def test_a_name_that_is_no_text_becomes_text(tmp_path):
+def test_a_name_that_is_not_text_becomes_text(tmp_path):
     """As unzip leaves one that Windows wrote."""
     folder = os.fsencode(tmp_path)
     for name in (b"J\xfcrgen", b"M\x81ller", b"Zo\xeb"):
@@ -153,7 +153,7 @@ def test_an_export_with_a_folder_around_it_is_recognised_by_its_paths(tmp_path):
         (b" " * (restore.MOST + 1), "larger than 20 MB"),
     ],
 )
-def test_a_file_that_is_no_notebook_has_a_plain_reason(content, reason):
+def test_a_file_that_is_not_a_notebook_has_a_plain_reason(content, reason):
     with pytest.raises(SubmissionError, match=reason):
         restore.parse(content)
 
@@ -250,7 +250,7 @@ def test_of_cells_that_stand_twice_the_last_counts(released):
     assert notes == ["ex-2-1-check stands twice: the last one counts"]
 
 
-def test_line_ends_of_windows_are_no_edit(released):
+def test_line_ends_of_windows_are_not_an_edit(released):
     mine = handed.released()
     for cell in mine.cells:
         cell.source = cell.source.replace("\n", "\r\n")
@@ -442,7 +442,7 @@ def test_ctrl_c_and_a_polite_kill_keep_what_was_graded(monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("Stopped. What was graded is kept")
 
 
-def test_the_limits_are_told_and_so_is_a_missing_sandbox():
+def test_the_limits_are_reported_and_so_is_a_missing_sandbox():
     options = argparse.Namespace(memory=4.0, seconds=900.0)
     assert "no network" in grade._conditions(options, None)
     told = grade._conditions(options, "unshare: Operation not permitted")

@@ -146,7 +146,7 @@ def test_relative_links_lead_somewhere(path):
             assert not anchor or f'<a id="{anchor}">' in file.read_text(), anchor
 
 
-def test_pages_that_are_out_of_date_are_noticed_and_written_again(tmp_path):
+def test_old_pages_are_noticed_and_written_again(tmp_path):
     (tmp_path / "docs").mkdir()
     for path in DOCS:
         (tmp_path / "docs" / path.name).write_bytes(path.read_bytes())

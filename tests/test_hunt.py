@@ -74,7 +74,7 @@ def test_a_whole_check_lets_nothing_pass_and_one_with_a_hole_does():
     assert left and all("mask" in str(one.mutant) for one in left)
 
 
-def test_a_survivor_that_differs_elsewhere_is_told():
+def test_a_survivor_that_differs_elsewhere_is_reported():
     exercise = by_id("2.1")  # without large numbers nothing overflows
     small = replace(exercise, cases=lambda seed: exercise.cases(seed)[:1])
     assert any(one.differs for one in hunt.hunt(small).survivors)

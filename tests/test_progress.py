@@ -92,7 +92,7 @@ def test_these_tests_record_nothing_here():
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", "null", "\x00\xff", '{"a": '])
-def test_a_damaged_file_is_begun_anew(work, content):
+def test_a_damaged_file_is_started_again(work, content):
     (work / progress.NAME).write_text(content, "latin-1")
     assert progress.read(work) == {}
     progress.record(PASSED)
@@ -138,7 +138,7 @@ def test_a_folder_that_cannot_be_written_does_not_stop_a_check(work, monkeypatch
     assert check("0.1", right) is None
 
 
-def test_a_folder_that_the_lab_never_saw_is_told(work, capsys):
+def test_a_folder_that_the_lab_never_saw_is_reported(work, capsys):
     progress.main(work)
     assert capsys.readouterr().out.endswith(" exercises passed.\n")
     (work / progress.MARKER).unlink()

@@ -72,7 +72,7 @@ def test_batches_are_of_similar_lengths():
     assert spread(SimilarLengths(lengths, 16)) < 0.25 * spread(plain)
 
 
-def test_each_pass_has_an_order_of_its_own_unless_it_is_told():
+def test_each_epoch_has_an_order_of_its_own_unless_told_otherwise():
     sampler, same = SimilarLengths([3] * 64, 8), SimilarLengths([3] * 64, 8, 0, True)
     first = list(sampler)
     assert first != list(sampler)
@@ -312,7 +312,7 @@ def test_the_leaderboard_leaves_no_file_elsewhere(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", '{"bag": "much"}'])
-def test_a_damaged_leaderboard_begins_anew(tmp_path, text):
+def test_a_damaged_leaderboard_starts_again(tmp_path, text):
     (tmp_path / ".course.json").write_text("{}")
     (tmp_path / "board.json").write_text(text)
     assert Leaderboard("board.json", tmp_path).entries == {}

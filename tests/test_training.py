@@ -294,7 +294,7 @@ def every_sequence(words, length):
 
 
 def wild(seed, **bias):
-    """A model whose weights are drawn anew, so that sources differ."""
+    """A model whose weights are drawn again, so that sources differ."""
     model = small()
     torch.manual_seed(seed)
     for parameter in model.parameters():

@@ -1,4 +1,4 @@
-"""Right answers in other hands, from `helpers/exercises/<lesson>/variants/`.
+"""Independent solutions, from `helpers/exercises/<lesson>/variants/`.
 
 Each file there holds, for the exercises of the file of its name beside `variants/`,
 
