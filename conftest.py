@@ -50,7 +50,7 @@ def pytest_configure(config):
 
 def pytest_ignore_collect(collection_path):
     """Do not even import tests of no lesson when one lesson is wanted."""
-    if os.environ.get("COURSE_LESSON") and collection_path.name.startswith("test_"):
+    if os.environ.get("COURSE_LESSON") and collection_path.match("test_*.py"):
         if "mark.lesson" not in collection_path.read_text(encoding="utf-8"):
             return True
     return None
