@@ -1,7 +1,7 @@
 """Lesson 05: decoder layer, decoder, Transformer, greedy decoding, and three bugs.
 
-Source and target have different lengths in most cases, and the same one in some: with
-equal lengths wrong layers run that would raise otherwise.
+Source and target differ in length in most cases. In some they do not, because wrong
+layers that would raise otherwise run where the lengths are equal.
 """
 
 from helpers.exercises.kit import exercises_in
