@@ -28,8 +28,9 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab setup test quick lint check suite unit solutions students browser \
-        processors build slides kill-matrix hunt transcripts bench progress pretrain finetune clean release grade
+.PHONY: help lab setup test quick lint format check suite unit solutions students browser \
+        processors build guide slides kill-matrix hunt transcripts bench progress pretrain \
+        finetune clean release grade
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -97,8 +98,8 @@ kill-matrix: setup  ## put right and wrong answers to their checks, over 20 seed
 hunt: setup  ## hunt for wrong answers that pass; EXERCISE=2.2 for one exercise
 	$(PY) -m tools.proofs.hunt $(EXERCISE)
 
-transcripts: setup  ## write what every check says again, to be read
-	$(PY) -m tools.proofs.transcripts
+transcripts: setup  ## write what every check says, to be read; LESSON=02 for one lesson
+	$(PY) -m tools.proofs.transcripts $(LESSON)
 
 bench: setup  ## measure the course beside its peers; QUICK=1 for a first look
 	$(PY) -m tools.bench $(if $(QUICK),--quick) $(ARGS)

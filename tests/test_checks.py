@@ -9,6 +9,7 @@ import re
 import sys
 import time
 import warnings
+from dataclasses import replace
 
 import memory
 import numpy as np
@@ -21,6 +22,7 @@ from worlds import world
 from conftest import seeds
 from helpers.checks import CheckFailed, check, exercises, judge
 from helpers.checks.engine import examine
+from helpers.checks.exercise import Answer, Exercise, mistake
 from helpers.checks.observe import cases_of, distance, run_case
 from helpers.exercises import kit
 from tools.build.lesson_cells import solutions, stubs

@@ -16,8 +16,9 @@ from tools.proofs import parts
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = (
-    "help lab setup test quick check build clean kill-matrix hunt transcripts bench "
-    "progress pretrain slides browser processors finetune release grade"
+    "help lab setup test quick lint format check build clean kill-matrix hunt "
+    "transcripts bench progress pretrain guide slides browser processors finetune "
+    "release grade"
 )
 LISTS = ("requirements.txt", "requirements-classroom.txt", "pyproject.toml")
 

@@ -199,8 +199,8 @@ def test_docstrings_are_read_and_never_run():
     assert list(corpus.docstrings('"""broken"""\ndef')) == []
 
 
-def test_near_copies_are_not_news():
-    new = pretrain.Novelty()
+def test_near_copies_are_not_new():
+    new = corpus.Novelty()
     words = [f"word{i}" for i in range(40)]
     assert new(" ".join(words))
     assert not new(" ".join(words).upper())

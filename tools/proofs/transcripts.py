@@ -40,7 +40,12 @@ def transcript(number: int) -> str:
 def _of(exercise: Exercise) -> str:
     said = []
     for name, report in _reports(exercise):
-        text = NUMBER.sub(_rounded, LINE.sub("line N:", str(report)))
+        text = NUMBER.sub(
+            lambda found: (
+                found[0] if exercise.id.startswith(found[0]) else _rounded(found)
+            ),
+            LINE.sub("line N:", str(report)),
+        )
         said.append(f"-- {name}\n{text}\n")
     return "\n".join(said)
 
