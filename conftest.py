@@ -11,6 +11,7 @@ from pathlib import Path
 from queue import Empty
 
 import pytest
+from _pytest.nodeid import coerce_node_id
 
 from tools.build.execute import OverFiles, quiet_environment
 
@@ -76,6 +77,17 @@ def pytest_collection_modifyitems(config, items):
         elif any(map(item.path.match, ON_PROCESSORS)):
             item.add_marker(pytest.mark.processor)
     items.sort(key=turn)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session):
+    """Let the marker `xdist_group` have its effect: one worker for each group.
+
+    pytest-xdist 3.8 writes the group into `_nodeid`, which pytest 9.2 no longer reads.
+    """
+    for item in session.items:
+        if "_nodeid" in vars(item):
+            item._id = coerce_node_id(item._nodeid)
 
 
 def turn(item) -> int:

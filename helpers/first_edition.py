@@ -80,6 +80,8 @@ def forwarding(module: str) -> Callable[[str], Any]:
     """
 
     def __getattr__(name: str) -> Any:
+        if name.startswith("__"):  # inspect asks every module for its __file__
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
         if name in NAMES[module]:
             home, _, new = NAMES[module][name].rpartition(".")
             return getattr(import_module(home), new)

@@ -280,3 +280,30 @@ def run_lessons(folder, lesson, **more):
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True
     )
+
+
+def test_tests_of_one_group_run_on_one_worker(tmp_path):
+    tests = tmp_path / "test_group.py"
+    tests.write_text(
+        "import os, pathlib, time, pytest\n"
+        "@pytest.mark.xdist_group('one')\n"
+        "@pytest.mark.parametrize('n', range(8))\n"
+        "def test_it(n):\n"
+        "    time.sleep(0.1)\n"
+        "    place = pathlib.Path(__file__).with_name('workers')\n"
+        "    with place.open('a') as file:\n"
+        "        print(os.environ['PYTEST_XDIST_WORKER'], file=file)\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += ["-p", "conftest", "-n", "2", "--dist", "loadgroup"]
+    run = subprocess.run(
+        [*command, "--rootdir", tmp_path, tests],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    workers = (tmp_path / "workers").read_text().split()
+    assert len(workers) == 8 and len(set(workers)) == 1

@@ -235,3 +235,11 @@ def allowed(name, message):
     if name == "NotImplementedError":  # torch has one of its own
         return re.fullmatch(r"exercise \d+\.\d+[a-z]?", message)
     return name in ("CheckFailed", "NotAttempted")
+
+
+def test_an_old_name_is_found_before_torch_is_there():
+    code = "import helpers.characters as old; print(old.Characters.__name__)"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (run.stdout, run.stderr) == ("Characters\n", "")

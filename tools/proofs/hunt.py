@@ -3,7 +3,7 @@
 Every first-order mutant of the lesson's own solution is put to its check. One that
 passes is asked again, on inputs that the check does not have: larger, negative, cut
 and constant ones. Where it then differs from the solution, the check has a hole.
-Survivors of core exercises need a reason in `tools/equivalent_mutants.toml`.
+Survivors of core exercises need a reason in `tools/proofs/equivalent_mutants.toml`.
 """
 
 import argparse
