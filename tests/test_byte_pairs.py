@@ -36,7 +36,7 @@ def test_pairs_stay_within_words():
 
 
 def test_nothing_left_to_merge():
-    with pytest.raises(ValueError, match="no pair left"):
+    with pytest.raises(ValueError, match="nothing to merge"):
         most_frequent_pair({("a",): 3})
     assert learn({("a", "b"): 1, ("c",): 2}, 10) == [("a", "b")]
 
