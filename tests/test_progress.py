@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers.checks import CheckFailed, borrow, check, progress
+from helpers.checks import __main__ as progress_page
 from helpers.checks.report import Report
 from tools import lab
 
@@ -139,10 +140,10 @@ def test_a_folder_that_cannot_be_written_does_not_stop_a_check(work, monkeypatch
 
 
 def test_a_folder_that_the_lab_never_saw_is_reported(work, capsys):
-    progress.main(work)
+    progress_page.main(work)
     assert capsys.readouterr().out.endswith(" exercises passed.\n")
     (work / progress.MARKER).unlink()
-    progress.main(work)
+    progress_page.main(work)
     assert "`make lab`" in capsys.readouterr().out.splitlines()[-1]
 
 
@@ -157,7 +158,7 @@ def test_another_folder_has_to_be_there(asked):
 def test_progress_is_printed_one_line_for_each_exercise(work, capsys):
     progress.record(PASSED)
     progress.record(Report("2.2", "not attempted", borrowed=True))
-    progress.main(work)
+    progress_page.main(work)
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("✓ 2.1 ") and line.endswith("passed") for line in lines)
     assert any(line.startswith("○ 2.2 ") for line in lines)
