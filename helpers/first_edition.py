@@ -80,7 +80,7 @@ def forwarding(module: str) -> Callable[[str], Any]:
     """
 
     def __getattr__(name: str) -> Any:
-        if name.startswith("__"):  # inspect asks every module for its __file__
+        if name == "__file__":  # inspect asks every module for it
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         if name in NAMES[module]:
             home, _, new = NAMES[module][name].rpartition(".")
