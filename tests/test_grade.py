@@ -18,7 +18,7 @@ import pytest
 from helpers.checks import engine
 from tests import submissions as handed
 from tools.grading import __main__ as grade
-from tools.grading import find, restore, runner, sandbox, tables
+from tools.grading import course, find, gradebook, restore, runner, sandbox, tables
 from tools.grading.restore import SubmissionError
 from tools.grading.tables import Grade
 
@@ -108,10 +108,62 @@ def test_a_name_that_is_not_text_becomes_text(tmp_path):
         with open(folder + b"/" + name + b".ipynb", "w") as file:
             file.write("{}")
     found = find.find(tmp_path, LESSONS, False)
-    assert [one.student for one in found] == [r"J\xfcrgen", r"M\x81ller", r"Zo\xeb"]
+    assert [one.student for one in found] == ["J‹fc›rgen", "M‹81›ller", "Zo‹eb›"]
     assert found[0].path.exists() and not found[0].reason
     for one in found:
         f"{one.student} {one.reason}".encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Zoë O'Brien_42", "Zoë O'Brien_42"),
+        ("李明 (1)", "李明 (1)"),
+        ("a\nline 9: 19 of 19", "a‹a›line 9: 19 of 19"),
+        ("\x1b[31m\u202eneb", "‹1b›[31m‹202e›neb"),
+        ('<b onclick="x">&\\', "‹3c›b onclick=‹22›x‹22›‹3e›‹26›‹5c›"),
+        (" anna ", "‹20›anna‹20›"),
+        ("‹a›", "‹2039›a‹203a›"),  # so that no two names become one
+        ("n" * 81, "n" * 64 + "... 30ed7cca26f6"),
+        ("ü" * 50, "ü" * 32 + "... a8edb6b4a738"),
+    ],
+)
+def test_a_name_becomes_one_line_without_markup(name, shown):
+    assert find.readable(name) == shown
+    assert len(shown.encode()) <= find.LONGEST
+
+
+def test_what_is_no_file_is_not_opened(tmp_path):
+    for name in ("pipe", "folder", "link", "deep"):
+        (tmp_path / name).mkdir()
+    os.mkfifo(tmp_path / "pipe" / "02_attention.ipynb")
+    (tmp_path / "folder" / "02_attention.ipynb").mkdir()
+    (tmp_path / "link" / "02_attention.ipynb").symlink_to("nowhere")
+    os.chdir(tmp_path / "deep")
+    for _ in range(1200):  # deeper than Python recurses
+        os.mkdir("d")
+        os.chdir("d")
+    found = {one.student: one.reason for one in find.find(tmp_path, LESSONS, False)}
+    for _ in range(1200):
+        os.chdir("..")
+        os.rmdir("d")
+    os.chdir(ROOT)
+    assert found == {
+        "pipe": "it is a special file, not a file",
+        "folder": "it is a folder, not a file",
+        "link": "it is a link, not a file",
+        "deep": "there is no notebook in the folder",
+    }
+    for name in ("pipe", "folder", "link"):
+        with pytest.raises(OSError):
+            runner.read(tmp_path / name / "02_attention.ipynb")
+
+
+def test_a_file_of_any_size_is_read_no_further_than_needed(tmp_path):
+    path = tmp_path / "02_attention.ipynb"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    assert len(runner.read(path)) == restore.MOST + 1
 
 
 def test_notebooks_of_other_lessons_are_left_out_where_one_is_asked_for(tmp_path):
@@ -311,19 +363,108 @@ def test_a_result_becomes_a_grade():
 
 
 @pytest.mark.parametrize(
-    "changes",
+    "scores",
     [
-        {"scores": {"ex-2-1-check": [3.0, False], "ex-2-8": [None, True]}},
-        {"scores": {"ex-2-1-check": [float("nan"), False], "ex-2-8": [None, True]}},
-        {"scores": {"ex-2-1-check": ["full", False], "ex-2-8": [None, True]}},
-        {"scores": {}},
-        {"outcomes": [{}]},
-        {"notes": None},
+        {"ex-2-1-check": [3.0, False], "ex-2-8": [None, True]},
+        {"ex-2-1-check": [float("nan"), False], "ex-2-8": [None, True]},
+        {},
     ],
 )
-def test_a_result_that_can_not_be_so_is_not_believed(changes):
-    with pytest.raises((KeyError, TypeError, ValueError)):
-        runner._fill(Grade("anna", "02_attention"), a_result(**changes), MOST)
+def test_points_that_can_not_be_so_are_not_believed(scores):
+    with pytest.raises((KeyError, ValueError)):
+        runner._fill(Grade("anna", "02_attention"), a_result(scores=scores), MOST)
+
+
+def a_line(**changes):
+    """Return the lines of a result with one that is odd."""
+    return {"outcomes": [a_result()["outcomes"][0] | changes]}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"scores": {"ex-2-1-check": ["full", False]}},
+        {"scores": {"ex-2-1-check": [True, False]}},
+        {"scores": {"ex-2-1-check": [2.0]}},
+        {"outcomes": [{}]},
+        a_line(misconception=["no shift"]),
+        a_line(misconception="x" * 300),
+        a_line(exercise="2.1\n"),
+        a_line(outcome={}),
+        a_line(borrowed="no"),
+        {"notes": None},
+        {"notes": [1]},
+        {"suspects": {}},
+        {"reason": ""},
+        {"reason": ["x"]},
+        {"notebook": {}},
+    ],
+)
+def test_a_result_of_another_form_is_not_believed(changes):
+    assert runner.CHECKER.is_valid(a_result())
+    assert runner.CHECKER.is_valid({"reason": "it is empty"})
+    assert not runner.CHECKER.is_valid(a_result(**changes))
+
+
+class Told(runner.Grader):
+    """A grader whose workers say what a test wants."""
+
+    def __init__(self, folder, says):
+        options = argparse.Namespace(memory=1, seconds=1, cell_seconds=1, again=False)
+        super().__init__(folder, folder / "out", ROOT, False, options)
+        self.says = says
+        course = folder / "course" / "release" / "02_attention" / "02_attention.ipynb"
+        course.parent.mkdir(parents=True)
+        course.write_text(json.dumps(handed.released()))
+
+    def _run(self, job, content):
+        if isinstance(self.says, Exception):
+            raise self.says
+        return self.says
+
+
+@pytest.mark.parametrize(
+    ("says", "reason"),
+    [
+        (TypeError("unhashable type"), "grading it broke off (TypeError: unhashable t"),
+        (OSError(28, "No space left"), "grading it broke off (No space left)"),
+        (RecursionError("too deep"), "grading it broke off (RecursionError: too deep)"),
+        ({"reason": "it\nis \x1b[31modd"}, "it is [31modd"),
+        (a_result(scores={}), "its result makes no sense ('ex-2-1-check')"),
+        (a_result(notebook="[]"), "what came of executing it is not a notebook"),
+        (a_result(notebook="[" * 9999), "what came of executing it is not a notebook"),
+    ],
+)
+def test_whatever_goes_wrong_with_one_is_its_reason(tmp_path, says, reason):
+    path = handed.hand_in(tmp_path / "in", "anna", "{}")
+    grader = Told(tmp_path, says)
+    try:
+        grade = grader.grade(find.Submission("anna", "02_attention", path))
+    finally:
+        grader.close()
+    assert grade.reason.startswith(reason)
+
+
+def test_a_damaged_result_of_an_earlier_run_is_none(tmp_path):
+    path = tmp_path / "x.json"
+    good = {"key": "a", "seconds": 1.0, "result": a_result()}
+    bad = good | {"result": a_result(**a_line(misconception=["x"]))}
+    for text, kept in ((good, good), (bad, None), ({}, None), ([], None)):
+        path.write_text(json.dumps(text))
+        assert runner._kept(path) == kept
+
+
+def test_the_error_that_came_first_is_the_cause():
+    said = [
+        "Converting notebook x",
+        "Traceback (most recent call last):\n  File x\n    y\nUnicodeEncodeError: z\n\n"
+        "During handling of the above exception, another exception occurred:\n\n"
+        "Traceback (most recent call last):\n  File x\nValueError: other",
+        "Please see the the above traceback for details",
+    ]
+    assert course.first_cause(said) == "UnicodeEncodeError: z"
+    assert course.first_cause(["It is late", "It is too late"]) == "It is too late"
+    assert course.first_cause([]) == "it gave no reason"
 
 
 def outcome(exercise, outcome, misconception=None, borrowed=False):
@@ -370,6 +511,12 @@ def test_grades_have_a_row_for_everybody_and_no_formula():
     ]
 
 
+@pytest.mark.parametrize("cell", ["=1", " =1", "\t+1", "＝1", "－1", "\n@x", "-1"])
+def test_a_spreadsheet_computes_nothing(cell):
+    assert tables._formula(cell)
+    assert not tables._formula("a" + cell) and not tables._formula("-")
+
+
 def test_earlier_tables_are_kept(tmp_path):
     path = tmp_path / "grades.csv"
     assert tables.keep(path, "one") is None
@@ -384,6 +531,117 @@ def test_earlier_tables_are_kept(tmp_path):
     }
     tables.keep(path, "Jürgen")
     assert path.read_bytes() == b"\xef\xbb\xbf" + "Jürgen".encode()  # for Excel
+
+
+# --- the gradebook, over several runs -------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def laid_out(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("course")
+    course.lay_out(folder, [ROOT / "notebooks" / "02_attention.ipynb"])
+    return folder
+
+
+class Book:
+    """A course with a gradebook, and what a person does in the formgrader."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def enter(self, answer, points=2.0, reason=""):
+        one = Grade("anna", "02_attention", reason=reason)
+        one.points, one.written = {"2.1": points}, {"ex-2-8": answer}
+        gradebook.enter(self.folder, [one], ["02_attention"])
+
+    def give(self, points, comment="good"):
+        with self._open() as book:
+            names = "ex-2-8", "02_attention", "02_attention", "anna"
+            grade = book.find_grade(*names)
+            grade.manual_score, grade.needs_manual_grade = points, False
+            book.find_comment(*names).manual_comment = comment
+            book.db.commit()
+
+    def now(self):
+        """Return (score, points for the written answer, comment, to be read)."""
+        with self._open() as book:
+            try:
+                whole = book.find_submission("02_attention", "anna")
+            except ValueError:  # nbgrader's MissingEntry
+                return None
+            names = "ex-2-8", "02_attention", "02_attention", "anna"
+            grade = book.find_grade(*names)
+            comment = book.find_comment(*names).manual_comment
+            unread = grade.needs_manual_grade
+            return whole.score, grade.manual_score, comment, unread
+
+    def _open(self):
+        from nbgrader.api import Gradebook
+
+        return Gradebook(f"sqlite:///{self.folder}/gradebook.db")
+
+
+@pytest.fixture
+def book(laid_out, tmp_path):
+    return Book(shutil.copytree(laid_out, tmp_path / "course"))
+
+
+def test_a_written_answer_is_read_once(book):
+    book.enter("one text")
+    assert book.now() == (2.0, None, None, True)
+    book.give(3.0)
+    book.enter("one text")
+    assert book.now() == (5.0, 3.0, "good", False)
+
+
+def test_an_untouched_answer_needs_no_reading(book):
+    book.enter("")
+    assert book.now() == (2.0, None, None, False)
+
+
+def test_points_for_an_answer_that_changed_stay_until_it_is_read(book):
+    book.enter("one text")
+    book.give(3.0)
+    for _ in range(2):  # also when nobody read it before the next run
+        book.enter("another text", points=0.0)
+        assert book.now() == (3.0, 3.0, "good", True)
+    book.give(1.0)
+    book.enter("another text")
+    assert book.now() == (3.0, 1.0, "good", False)
+
+
+def test_what_is_no_longer_graded_has_no_score(book):
+    book.enter("one text")
+    book.enter("", reason="the file is empty")
+    assert book.now() is None
+
+
+def test_what_comes_back_has_what_a_person_gave(book):
+    book.enter("one text")
+    book.give(3.0)
+    for _ in range(2):
+        book.enter("", reason="the file is empty")
+    book.enter("one text")
+    assert book.now() == (5.0, 3.0, "good", False)
+    book.enter("", reason="the file is empty")
+    book.enter("another text")
+    assert book.now() == (2.0, None, None, True)
+
+
+def test_a_gradebook_of_the_first_edition_keeps_its_points(book):
+    book.enter("one text")
+    book.give(3.0)
+    (book.folder / gradebook.KEPT).unlink()
+    book.enter("one text")
+    assert book.now() == (5.0, 3.0, "good", False)
+
+
+def test_one_that_nbgrader_refuses_costs_the_others_nothing(book):
+    lost = Grade("zoe", "99_other", points={"2.1": 2.0})
+    good = Grade("anna", "02_attention", points={"2.1": 2.0})
+    gradebook.enter(book.folder, [lost, good], ["02_attention"])
+    assert lost.notes[0].startswith("not in nbgrader's gradebook: No such assignment")
+    assert book.now()[0] == 2.0
 
 
 # --- one clear sentence ---------------------------------------------------------------
@@ -434,6 +692,30 @@ def test_a_disk_that_is_full_is_one_clear_sentence(tmp_path, monkeypatch, capsys
     said = capsys.readouterr().err
     assert "broke off at week2-graded/results/x.json: No space left" in said
     assert said.count("\n") == 1
+
+
+def test_what_is_known_so_far_is_in_a_table(tmp_path, monkeypatch):
+    """A run that is killed leaves it behind; one that ends does not."""
+    seen = []
+
+    class Slow:
+        def grade(self, one):
+            seen.append(sorted(path.name for path in tmp_path.iterdir()))
+            return Grade(one.student, one.lesson, points={"2.1": 1}, most={"2.1": 1})
+
+    monkeypatch.setattr(grade, "PAUSE", -1.0)
+    handed_in = [find.Submission(name, "02_attention", None) for name in "abc"]
+    grades = grade.grade_all(
+        *(Slow(), handed_in, 1),
+        lambda found: grade.write_unfinished(tmp_path, found, {}),
+    )
+    names = ["grades.unfinished.csv", "misconceptions.unfinished.csv"]
+    assert seen[0] == [] and sorted(p.name for p in tmp_path.iterdir()) == names
+    table = (tmp_path / names[0]).read_text("utf-8-sig").splitlines()
+    assert [line.split(",")[0] for line in table] == ["student", "a", "b", "c"]
+    grade.write_tables(tmp_path, grades, {})
+    names = ["grades.csv", "misconceptions.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
 def test_ctrl_c_and_a_polite_kill_keep_what_was_graded(monkeypatch, capsys):

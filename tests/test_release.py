@@ -94,10 +94,14 @@ def test_nbgraders_own_command_takes_the_settings(released, tmp_path):
 def test_again_changes_nothing(released):
     path = released / "release" / NAME / f"{NAME}.ipynb"
     before = path.read_bytes()
-    (released / "nbgrader_config.py").write_text("# mine")
-    assert release.main(["2", "--course", str(released)]) == 0
-    assert path.read_bytes() == before
-    assert (released / "nbgrader_config.py").read_text() == "# mine"
+    config = released / "nbgrader_config.py"
+    settings = config.read_text()
+    first_edition = settings[: settings.index("# A wall")]
+    for mine, kept in (("# mine", "# mine"), (first_edition, settings)):
+        config.write_text(mine)
+        assert release.main(["2", "--course", str(released)]) == 0
+        assert path.read_bytes() == before
+        assert config.read_text() == kept
 
 
 def test_a_gradebook_with_grades_of_other_cells_is_refused(released, tmp_path, capsys):

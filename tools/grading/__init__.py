@@ -7,5 +7,9 @@ worker.py   the process that grades one submission with nbgrader
 restore.py  a submission as it must be executed: checks as they were released
 execute.py  nbgrader's Execute with a kernel in the sandbox
 kernel.py   the kernel: reports what each check found
+runner.py   one worker for each submission, and what of its word is believed
+safe.py     what of an executed notebook may be looked at
+guard.py    cleans up behind a grader that was killed
+gradebook.py  nbgrader's gradebook: points of checks, and those that a person gave
 tables.py   grades.csv and misconceptions.csv
 """

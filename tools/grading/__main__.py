@@ -18,7 +18,8 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib import import_module
 from pathlib import Path
@@ -29,17 +30,28 @@ from tools.grading.find import Submission, find
 from tools.grading.gradebook import enter
 from tools.grading.runner import Grader
 from tools.grading.tables import Grade
+from tools.lab import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def grade_all(grader: Grader, submissions: list[Submission], jobs: int) -> list[Grade]:
+UNFINISHED = "unfinished"  # grades.unfinished.csv: what is known while grading goes on
+PAUSE = 10.0  # seconds between two of them
+
+
+def grade_all(
+    grader: Grader,
+    submissions: list[Submission],
+    jobs: int,
+    keep: Callable[[list[Grade]], object],
+) -> list[Grade]:
     """Grade submissions, some at a time, and say how each went.
 
     Args:
         grader: Grades one.
         submissions: What was found.
         jobs: How many at a time.
+        keep: Is given what is known so far, every few seconds.
     """
     grades = [
         Grade(one.student, one.lesson, reason=one.reason)
@@ -49,13 +61,17 @@ def grade_all(grader: Grader, submissions: list[Submission], jobs: int) -> list[
     for one in grades:
         print(f"  {one}", flush=True)
     todo = [one for one in submissions if not one.reason]
+    kept = -math.inf
     with ThreadPoolExecutor(jobs) as pool:
         running = [pool.submit(grader.grade, one) for one in todo]
         try:
             for number, done in enumerate(as_completed(running), 1):
                 grades.append(done.result())
                 print(f"  {number}/{len(todo)} {grades[-1]}", flush=True)
-        except KeyboardInterrupt:
+                if time.monotonic() - kept > PAUSE:
+                    keep(grades)
+                    kept = time.monotonic()
+        except BaseException:  # Ctrl-C, a full disk
             grader.stop()
             pool.shutdown(cancel_futures=True)
             raise
@@ -74,19 +90,31 @@ def known_mistakes(lessons: Iterable[str]) -> dict[str, set[str]]:
     }
 
 
+def _texts(grades: list[Grade], known: dict[str, set[str]]) -> dict[str, str]:
+    return {
+        "grades": tables.grades_table(grades),
+        "misconceptions": tables.misconceptions_table(grades, known),
+    }
+
+
+def write_unfinished(
+    out: Path, grades: list[Grade], known: dict[str, set[str]]
+) -> None:
+    """Write what is known so far beside the tables of earlier runs."""
+    for name, text in _texts(grades, known).items():
+        write_whole(out / f"{name}.{UNFINISHED}.csv", text.encode(tables.ENCODING))
+
+
 def write_tables(
     out: Path, grades: list[Grade], known: dict[str, set[str]]
 ) -> list[str]:
     """Write both tables; returns what there is to say about it."""
-    texts = {
-        "grades.csv": tables.grades_table(grades),
-        "misconceptions.csv": tables.misconceptions_table(grades, known),
-    }
     said = []
-    for name, text in texts.items():
-        moved = tables.keep(out / name, text)
+    for name, text in _texts(grades, known).items():
+        moved = tables.keep(out / f"{name}.csv", text)
         earlier = f" (the earlier one is now {moved.name})" if moved else ""
-        said.append(f"{out / name}{earlier}")
+        said.append(f"{out / name}.csv{earlier}")
+        (out / f"{name}.{UNFINISHED}.csv").unlink(missing_ok=True)
     return said
 
 
@@ -109,7 +137,9 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         return 1
     except KeyboardInterrupt:
         print(
-            "Stopped. What was graded is kept: run it again to go on.", file=sys.stderr
+            "Stopped. What was graded is kept, and listed in grades.unfinished.csv: "
+            "run it again to go on.",
+            file=sys.stderr,
         )
         return 130
     finally:
@@ -145,8 +175,14 @@ def _main(options: argparse.Namespace, root: Path) -> int:
         barrier = sandbox.probe(_empty(folder))
         print(_conditions(options, barrier), flush=True)
         grader = Grader(Path(folder), out, root, barrier is None, options)
-        grades = grade_all(grader, submissions, options.jobs)
-        enter(out, grades)
+        try:
+            grades = grade_all(
+                *(grader, submissions, options.jobs),
+                lambda found: write_unfinished(out, found, known),
+            )
+        finally:
+            grader.close()
+        enter(out, grades, [book.stem for book in meant])
     failed = sum(bool(one.reason) for one in grades)
     print(f"Graded {len(grades) - failed} of {len(grades)}.")
     print("Written:", *write_tables(out, grades, known), sep="\n  ")

@@ -4,11 +4,13 @@ The stubs are in notebooks/ already, so nbgrader's ClearSolutions is left out: i
 replace every cell of an answer by its own words.
 """
 
+import hashlib
 import logging
 import os
 import shutil
 import sys
 import warnings
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +27,36 @@ c.GenerateAssignment.preprocessors = [
     )
 ]
 c.Execute.timeout = 300
+{wall} behind what `make grade` makes safe: `jupyter lab --config=nbgrader_config.py`
+# tells the browser to run no script that stands in an attribute, to load nothing from
+# elsewhere but MathJax, and to send nothing there. The formgrader's own buttons are
+# named by the digests of their scripts.
+c.ServerApp.ip = "127.0.0.1"
+c.ServerApp.tornado_settings = {{
+    "headers": {{
+        "Content-Security-Policy": "; ".join(
+            [
+                "default-src 'self'",
+                "script-src 'self' 'unsafe-inline' 'unsafe-eval' {mathjax}",
+                "script-src-attr 'unsafe-hashes' {buttons}",
+                "style-src 'self' 'unsafe-inline' {mathjax}",
+                "font-src 'self' data: {mathjax}",
+                "img-src 'self' data: blob:",
+                "connect-src 'self'",
+                "worker-src 'self' blob:",
+                "frame-src 'self'",
+                "object-src 'none'",
+                "base-uri 'self'",
+                "form-action 'self'",
+                "frame-ancestors 'self'",
+            ]
+        )
+    }}
+}}
 """
+WALL = "# A wall"
+MATHJAX = "https://cdnjs.cloudflare.com/ajax/libs/mathjax/"  # as nbconvert names it
+BUTTONS = ("toggle_name(true);", "toggle_name(false);", "toggleAllNames()")
 
 
 class CourseError(Exception):
@@ -62,10 +93,11 @@ def lay_out(course: Path, notebooks: list[Path]) -> list[str]:
     """
     try:
         course.mkdir(parents=True, exist_ok=True)
-        names = ",\n".join(f'        "{name}"' for name in preprocessor_names())
         config = course / "nbgrader_config.py"
-        if not config.exists():  # the instructor may have added something
-            config.write_text(CONFIG.format(names=names + ","), "utf-8")
+        settings = _config()
+        earlier = settings.partition(WALL)[0]  # as the first edition wrote it
+        if not config.exists() or config.read_text("utf-8") == earlier:
+            config.write_text(settings, "utf-8")  # else the instructor changed it
         for notebook in notebooks:
             source = course / "source" / notebook.stem / notebook.name
             source.parent.mkdir(parents=True, exist_ok=True)
@@ -76,6 +108,13 @@ def lay_out(course: Path, notebooks: list[Path]) -> list[str]:
             f"Could not write the course to {course} ({error.strerror or error})."
         ) from error
     return [notebook.stem for notebook in notebooks]
+
+
+def _config() -> str:
+    names = "\n".join(f'        "{name}",' for name in preprocessor_names())
+    digests = (hashlib.sha256(text.encode()).digest() for text in BUTTONS)
+    buttons = " ".join(f"'sha256-{b64encode(one).decode()}'" for one in digests)
+    return CONFIG.format(wall=WALL, names=names, buttons=buttons, mathjax=MATHJAX)
 
 
 def preprocessor_names() -> list[str]:
@@ -114,8 +153,18 @@ def _refusal(course: Path, name: str, said: list[str]) -> str:
             f"{course} holds grades of another version of {name}, whose cells differ: "
             "use another folder, so that they are kept."
         )
-    reason = said[-1].strip().splitlines()[-1] if said else "no reason given"
-    return f"nbgrader could not release {name}: {reason}"
+    return f"nbgrader could not release {name}: {first_cause(said)}"
+
+
+def first_cause(said: list[str]) -> str:
+    """The error that came first in what nbgrader logged; later ones speak of it."""
+    for text in said:
+        if "Traceback (most recent call last)" in text:
+            lines = text.partition("Traceback (most recent call last)")[2].splitlines()
+            for line in lines[1:]:
+                if line[:1].strip():  # not indented: the error itself
+                    return line.strip()
+    return said[-1].strip() if said else "it gave no reason"
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import Execute
 from traitlets import Bool, Float, Integer, Unicode, default
 
+from tools.grading.safe import PICTURES
 from tools.grading.sandbox import KERNEL
 
 PRINTED = 1_000_000  # characters that are kept of a cell's output
@@ -114,6 +115,7 @@ class Sandboxed(Execute):
     def process_message(self, msg: dict, cell: NotebookNode, cell_index: int) -> object:
         """Keep outputs up to a limit."""
         if msg["msg_type"] in ("stream", "display_data", "execute_result", "error"):
+            _keep_what_is_shown(msg["content"])
             size = _size(msg["content"])
             self.kept += size
             if self.kept > PRINTED and msg["msg_type"] != "error":
@@ -200,18 +202,34 @@ def _reason(cell: NotebookNode) -> str:
 
 def _line(text: bytes) -> dict | None:
     """A record, if it is one."""
+    wanted = {"exercise": str, "outcome": str, "borrowed": bool, "intact": bool}
     try:
         line = json.loads(text)
-        wanted = {"exercise", "outcome", "misconception", "borrowed", "intact"}
-        return line if set(line) == wanted else None
-    except (ValueError, TypeError, RecursionError):
+        misconception = line.pop("misconception")
+        if {name: type(value) for name, value in line.items()} != wanted:
+            return None
+        if not isinstance(misconception, str | None):
+            return None
+        return line | {"misconception": misconception}
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return None
 
 
+def _keep_what_is_shown(content: dict) -> None:
+    """Drop what `safe_notebook` would drop: an output may be of any size."""
+    content.pop("transient", None)
+    if "metadata" in content:
+        content["metadata"] = {}
+    if isinstance(data := content.get("data"), dict):
+        shown = ("text/plain", *PICTURES)
+        kept = {kind: data[kind] for kind in shown if isinstance(data.get(kind), str)}
+        left = ", ".join(sorted(map(str, data)))[:200]
+        content["data"] = kept or {"text/plain": f"(left out: {left})"}
+
+
 def _size(content: dict) -> int:
-    parts = [content.get("text", ""), *content.get("data", {}).values()]
-    parts += [content.get("evalue", ""), *content.get("traceback", [])]
-    return sum(len(part) if isinstance(part, str) else 100 for part in parts)
+    """How much an output takes in a notebook."""
+    return len(json.dumps(content, default=str))
 
 
 def _fail(cell: NotebookNode, name: str, reason: str) -> None:

@@ -5,8 +5,10 @@ student (`student/02_attention.ipynb`), and one folder of files
 (`student_02_attention.ipynb`; with a single lesson asked for, `student.ipynb` too).
 """
 
+import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,8 @@ from pathlib import Path
 UNTOLD = (
     "its name does not tell which lesson it is: rename it, or name one lesson to grade"
 )
+LONGEST = 80  # characters of a student's name: it becomes a folder's
+DEEPEST = 8  # folders in one another that are looked through
 
 
 @dataclass(frozen=True)
@@ -53,21 +57,36 @@ def find(
         student = _student(path.relative_to(folder), lesson, folder)
         if not lesson and only and len(lessons) == 1 and student not in served:
             lesson = lessons[0]
-        reason = "" if lesson else UNTOLD
-        if path.is_symlink():
-            reason = "it is a link, not a file"
+        reason = _not_a_file(path) or ("" if lesson else UNTOLD)
         found.append(Submission(student, lesson, path, reason))
     found += _without(folder)
     return sorted(_once(folder, found), key=lambda one: (one.student, one.lesson))
 
 
-def _notebooks(folder: Path) -> Iterator[Path]:
-    """Every notebook below a folder; hidden folders are left out."""
-    for path in sorted(folder.rglob("*")):
-        parts = path.relative_to(folder).parts
-        hidden = any(part.startswith((".", "__")) for part in parts)
-        if path.suffix.lower() == ".ipynb" and not hidden:
+def _notebooks(folder: Path, depth: int = DEEPEST) -> Iterator[Path]:
+    """Every notebook below a folder; hidden folders and links are left out."""
+    try:
+        inside = sorted(folder.iterdir())
+    except OSError:  # a folder that can't be read holds no notebook
+        return
+    for path in inside:
+        if path.name.startswith((".", "__")):
+            continue
+        if path.suffix.lower() == ".ipynb":
             yield path
+        elif depth and path.is_dir() and not path.is_symlink():
+            yield from _notebooks(path, depth - 1)
+
+
+def _not_a_file(path: Path) -> str:
+    """Why a path can't be opened as a file; "" where it can."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError as error:
+        return f"it can't be read ({error.strerror})"
+    kinds = {stat.S_IFREG: "", stat.S_IFLNK: "link", stat.S_IFDIR: "folder"}
+    kind = kinds.get(stat.S_IFMT(mode), "special file")
+    return kind and f"it is a {kind}, not a file"
 
 
 def _lesson(path: Path, lessons: list[str]) -> str:
@@ -88,8 +107,28 @@ def _student(path: Path, lesson: str, folder: Path) -> str:
 
 
 def readable(name: str) -> str:
-    r"""A file's name as text: "J\xfcrgen" where a zip from Windows broke umlauts."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+    """A file's name as text for tables, terminals and web pages: one line, no markup.
+
+    A character that could mean anything else there stands as its number: "J‹fc›rgen"
+    where a zip from Windows broke an umlaut, "‹a›" for a line break. A long name is
+    shortened, and ends in a digest of the whole.
+    """
+    text = os.fsencode(name).decode("utf-8", "surrogateescape")
+    text = "".join(map(_readable, text))
+    text = re.sub(r"^ | $", "‹20›", text)
+    if len(text.encode()) <= LONGEST:
+        return text
+    digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:12]
+    start = text.encode()[: LONGEST - 16].decode(errors="ignore")
+    return f"{start}... {digest}"
+
+
+def _readable(letter: str) -> str:
+    number = ord(letter)
+    if 0xDC80 <= number <= 0xDCFF:  # a byte that isn't text
+        return f"‹{number - 0xDC00:x}›"
+    plain = letter.isprintable() and letter not in '<>&"\\‹›'
+    return letter if plain else f"‹{number:x}›"
 
 
 def _without(folder: Path) -> Iterator[Submission]:

@@ -1,46 +1,129 @@
-"""Enter grades into nbgrader's gradebook, for its formgrader and its feedback."""
+"""Enter grades into nbgrader's gradebook, for its formgrader and its feedback.
 
+What a person gave to a written answer stays as long as the answer does. It is kept in
+written.json, beside the gradebook, with a digest of the answer: a submission that is no
+longer graded leaves the gradebook, and may come back.
+"""
+
+import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from tools.grading.course import CourseError, quiet
 from tools.grading.tables import Grade
+from tools.lab import write_whole
+
+KEPT = "written.json"
 
 
-def enter(course: Path, grades: list[Grade]) -> None:
-    """Add the grades; what a person gave before stays, as nbgrader itself does it.
+def enter(course: Path, grades: list[Grade], lessons: Iterable[str] = ()) -> None:
+    """Add the grades of those that have one, and take back those of the others.
 
     Args:
         course: The folder of the gradebook; the assignments are in it already.
-        grades: Those without a reason are entered.
+        grades: Of everybody who handed something in. One that nbgrader does not take
+            gets a note that says so.
+        lessons: What was graded: somebody who is among the grades, and has none for
+            one of these, has no score for it in the gradebook either.
+
+    Raises:
+        CourseError: The gradebook can't be read or written.
     """
     with quiet():
         from nbgrader.api import Gradebook
         from sqlalchemy.exc import SQLAlchemyError
 
+        kept = _read(course / KEPT)
         try:
             with Gradebook(f"sqlite:///{course.resolve()}/gradebook.db") as book:
+                graded = {(one.student, one.lesson) for one in grades if not one.reason}
+                for student in {one.student for one in grades}:
+                    for lesson in lessons:
+                        if (student, lesson) not in graded:
+                            _take_back(book, student, lesson, kept)
                 for one in grades:
-                    if not one.reason:
-                        _enter(book, one)
+                    if one.reason:
+                        continue
+                    try:
+                        _enter(book, one, kept)
+                    except ValueError as error:  # nbgrader's own
+                        one.notes.append(f"not in nbgrader's gradebook: {error}")
                 book.db.commit()
         except SQLAlchemyError as error:
             raise CourseError(
                 f"The gradebook in {course} could not be written "
                 f"({str(error).splitlines()[0]})."
             ) from error
+        write_whole(course / KEPT, json.dumps(kept, indent=1).encode())
 
 
-def _enter(book: object, one: Grade) -> None:
+def _read(path: Path) -> dict[str, dict]:
+    """Student, lesson and cell -> digest of the answer, points and comment for it."""
+    try:
+        kept = json.loads(path.read_text("utf-8"))
+        return kept if isinstance(kept, dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def _enter(book: object, one: Grade, kept: dict[str, dict]) -> None:
     book.update_or_create_student(one.student)
     book.update_or_create_submission(one.lesson, one.student)
     submission = book.find_submission_notebook(one.lesson, one.lesson, one.student)
     for grade in submission.grades:
         exercise = grade.name.removeprefix("ex-").removesuffix("-check")
         points = one.points.get(exercise.replace("-", "."))
-        if points is None:  # a written answer
-            unread = one.to_read > 0
-            grade.auto_score = None if unread else 0.0
-            grade.needs_manual_grade = unread
+        if points is None:
+            place = f"{one.student}/{one.lesson}/{grade.name}"
+            digest = one.written.get(grade.name, "")
+            _enter_written(submission, grade, digest, kept.get(place))
+            kept[place] = {"digest": digest}
         else:
+            seen = grade.auto_score == points and not grade.needs_manual_grade
+            grade.needs_manual_grade = grade.manual_score is not None and not seen
             grade.auto_score = points
-            grade.needs_manual_grade = grade.manual_score is not None
+
+
+def _enter_written(
+    submission: object, grade: object, digest: str, known: dict | None
+) -> None:
+    """Note whether a person must read a written answer, and keep what one gave to it.
+
+    Args:
+        submission: The gradebook's entry for the notebook.
+        grade: Its entry for the answer.
+        digest: Of the answer; "" where it was left as released.
+        known: What was noted of an earlier one.
+    """
+    unread = bool(digest) and grade.manual_score is None
+    if known and known.get("digest") != digest:  # what was given, was for another text
+        unread = bool(digest) or grade.manual_score is not None
+    elif known and known.get("points") is not None and grade.manual_score is None:
+        grade.manual_score, unread = known["points"], known["unread"]
+        for comment in submission.comments:
+            if comment.name == grade.name:
+                comment.manual_comment = known["comment"]
+    elif known and grade.manual_score is not None:
+        unread = grade.needs_manual_grade
+    grade.auto_score = None if digest else 0.0
+    grade.needs_manual_grade = unread
+
+
+def _take_back(book: object, student: str, lesson: str, kept: dict[str, dict]) -> None:
+    """Remove a submission, and remember what a person gave to it."""
+    from nbgrader.api import MissingEntry
+
+    try:
+        submission = book.find_submission_notebook(lesson, lesson, student)
+    except MissingEntry:
+        return
+    comments = {one.name: one.manual_comment for one in submission.comments}
+    for grade in submission.grades:
+        place = f"{student}/{lesson}/{grade.name}"
+        if place in kept and grade.manual_score is not None:
+            kept[place] |= {
+                "points": grade.manual_score,
+                "comment": comments.get(grade.name),
+                "unread": bool(grade.needs_manual_grade),
+            }
+    book.remove_submission(lesson, student)

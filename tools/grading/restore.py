@@ -65,6 +65,7 @@ def _whole(cell: NotebookNode) -> NotebookNode:
         "raw": nbformat.v4.new_raw_cell,
     }
     source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
+    source = source.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     fresh = kinds[cell.cell_type](source.replace("\r\n", "\n"))  # from Windows
     fresh.id = str(cell.get("id", ""))
     graded = cell.get("metadata", {}).get("nbgrader", {})

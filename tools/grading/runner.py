@@ -6,20 +6,23 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
+from contextlib import suppress
 from pathlib import Path
 
+import jsonschema
 import nbformat
 
-from tools.grading import sandbox
+from tools.grading import guard, sandbox
 from tools.grading.find import Submission
-from tools.grading.restore import usual_names
+from tools.grading.restore import MOST, usual_names
+from tools.grading.safe import safe_notebook
 from tools.grading.tables import Grade
 from tools.lab import write_whole
 
@@ -33,7 +36,45 @@ sys.modules["rfc3987_syntax"] = None
 from tools.grading.worker import main
 sys.exit(main())
 """
-VERSION = 1  # of the way of grading: another one grades everything again
+VERSION = 2  # of the way of grading: another one grades everything again
+# What a worker may say. Its process is sandboxed with the student's code: it may have
+# been talked into anything.
+TEXTS = {"type": "array", "items": {"type": "string"}, "maxItems": 20_000}
+LINE = {
+    "type": "object",
+    "required": ["exercise", "outcome", "misconception", "borrowed"],
+    "properties": {
+        "exercise": {"type": "string", "pattern": r"^\d{1,3}\.\d{1,3}[a-z]?\Z"},
+        "outcome": {"enum": ["passed", "wrong", "raised", "not attempted"]},
+        "misconception": {"type": ["string", "null"], "maxLength": 200},
+        "borrowed": {"type": "boolean"},
+    },
+}
+RESULT = {
+    "type": "object",
+    "properties": {
+        "reason": {"type": "string", "minLength": 1},
+        "scores": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "array",
+                "prefixItems": [{"type": ["number", "null"]}, {"type": "boolean"}],
+                "minItems": 2,
+                "maxItems": 2,
+            },
+        },
+        "outcomes": {"type": "array", "items": LINE, "maxItems": 5000},
+        "notes": TEXTS,
+        "suspects": TEXTS,
+        "notebook": {"type": "string"},
+        "written": {"type": "object", "additionalProperties": {"type": "string"}},
+    },
+    "anyOf": [
+        {"required": ["reason"]},
+        {"required": ["scores", "outcomes", "notes", "suspects"]},
+    ],
+}
+CHECKER = jsonschema.Draft202012Validator(RESULT)
 
 
 class Grader:
@@ -53,26 +94,46 @@ class Grader:
         self.stopped = False
         self.lock = threading.Lock()
         self.caches = _caches()
+        self.guard = guard.start(folder)
 
     def grade(self, one: Submission) -> Grade:
-        """Grade a submission, or fetch its grade where nothing has changed since."""
-        place = self.out / "results" / one.lesson / f"{one.student}.json"
+        """Grade a submission, or fetch its grade where nothing has changed since.
+
+        Args:
+            one: A submission that names a file.
+
+        Returns:
+            Its grade. Whatever fails is the reason why this one has none.
+        """
         try:
-            key = self._key(one)
-        except OSError as error:
-            reason = f"the file can't be read ({error.strerror})"
+            return self._grade(one)
+        except Exception as error:  # one submission costs only itself
+            what = (
+                getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+            )
+            reason = f"grading it broke off ({_plain(what)})"
             return Grade(one.student, one.lesson, reason=reason)
+
+    def _grade(self, one: Submission) -> Grade:
+        try:
+            content = read(one.path)
+        except OSError as error:
+            reason = f"the file can't be read ({error.strerror or error})"
+            return Grade(one.student, one.lesson, reason=reason)
+        name = hashlib.sha256(one.student.encode()).hexdigest()[:32]
+        place = self.out / "results" / one.lesson / f"{name}.json"
+        key = self._key(one, content)
         kept = _kept(place)
         if kept and kept["key"] == key and not self.options.again:
-            return Grade(**kept["grade"])
+            return self._believed(one, kept["result"], kept["seconds"])
         start = time.monotonic()
-        result = self._run(self._job(one))
-        grade = self._believed(one, result)
-        grade.seconds = round(time.monotonic() - start, 1)
+        result = self._run(self._job(one), content)
+        seconds = round(time.monotonic() - start, 1)
+        self._keep_notebook(one, result)
+        grade = self._believed(one, result, seconds)
         if not self.stopped:
-            if "notebook" in result and not grade.reason:
-                self._keep_notebook(one, result["notebook"])
-            text = json.dumps({"key": key, "grade": asdict(grade)}, indent=1)
+            found = {"student": one.student, "key": key, "seconds": seconds}
+            text = json.dumps(found | {"result": result}, indent=1)
             write_whole(place, f"{text}\n".encode())
         return grade
 
@@ -83,15 +144,23 @@ class Grader:
             for worker in self.running:
                 _kill(worker)
 
+    def close(self) -> None:
+        """Let the guard clean up."""
+        self.guard.stdin.close()
+        self.guard.wait()
+
+    def _tell_guard(self, sign: str, worker: subprocess.Popen) -> None:
+        with suppress(OSError):  # grading goes on without it
+            self.guard.stdin.write(f"{sign}{worker.pid}\n".encode())
+
     def _released(self, lesson: str) -> Path:
         return self.folder / "course" / "release" / lesson / f"{lesson}.ipynb"
 
-    def _key(self, one: Submission) -> str:
+    def _key(self, one: Submission, content: bytes) -> str:
         """What the grade depends on, as a digest."""
         digest = hashlib.sha256()
-        for path in (one.path, self._released(one.lesson)):
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+        for part in (content, self._released(one.lesson).read_bytes()):
+            digest.update(hashlib.sha256(part).digest())
         options = self.options
         limits = [options.memory, options.seconds, options.cell_seconds]
         digest.update(repr((VERSION, limits)).encode())
@@ -101,7 +170,6 @@ class Grader:
         options = self.options
         return {
             "name": one.lesson,
-            "submission": str(one.path.resolve()),
             "released": str(self._released(one.lesson)),
             "gradebook": str(self.folder / "course" / "gradebook.db"),
             "folder": tempfile.mkdtemp(dir=self.folder),
@@ -117,7 +185,7 @@ class Grader:
         path = self.root / "solutions" / f"{lesson}.ipynb"
         return usual_names(nbformat.read(path, 4)) if path.exists() else {}
 
-    def _run(self, job: dict) -> dict:
+    def _run(self, job: dict, content: bytes) -> dict:
         """Run a worker to its end, or kill it when its time is over."""
         command = [sys.executable, "-P", "-c", WORKER]
         log = Path(job["folder"]).with_suffix(".log")
@@ -135,11 +203,16 @@ class Grader:
                     start_new_session=True,
                 )
                 self.running.add(worker)
-            return self._answer(worker, job, log)
+                self._tell_guard("+", worker)
+            result = self._answer(worker, job, content, log)
+            self._tell_guard("-", worker)
+            return result
         finally:
             shutil.rmtree(job["folder"], ignore_errors=True)
 
-    def _answer(self, worker: subprocess.Popen, job: dict, log: Path) -> dict:
+    def _answer(
+        self, worker: subprocess.Popen, job: dict, content: bytes, log: Path
+    ) -> dict:
         over = threading.Event()
 
         def end() -> None:
@@ -149,7 +222,7 @@ class Grader:
         alarm = threading.Timer(job["seconds"] + GRACE, end)
         alarm.start()
         try:
-            worker.stdin.write(json.dumps(job).encode())
+            worker.stdin.write(json.dumps(job).encode() + b"\n" + content)
             worker.stdin.close()
             text = worker.stdout.read(ANSWER)
         except OSError:
@@ -164,27 +237,80 @@ class Grader:
         if over.is_set():
             return {"reason": f"it was killed after {job['seconds'] + GRACE:.0f} s"}
         try:
-            return dict(json.loads(text))
-        except (ValueError, TypeError):
+            result = json.loads(text)
+            CHECKER.validate(result)
+            return result
+        except (ValueError, RecursionError):
             return {"reason": _last_words(log)}
+        except jsonschema.ValidationError as error:
+            where = ".".join(map(str, error.absolute_path))
+            return {"reason": f"its result makes no sense ({_plain(where) or 'all'})"}
 
-    def _believed(self, one: Submission, result: dict) -> Grade:
+    def _believed(self, one: Submission, result: dict, seconds: float) -> Grade:
         """A grade made of those parts of a worker's result that can be so."""
-        grade = Grade(one.student, one.lesson)
+        grade = Grade(one.student, one.lesson, seconds=seconds)
+        if "reason" in result:
+            grade.reason = _plain(result["reason"])
+            return grade
+        released = nbformat.read(self._released(one.lesson), 4)
         try:
-            if "reason" in result:
-                grade.reason = _plain(result["reason"])
-                return grade
-            released = nbformat.read(self._released(one.lesson), 4)
             _fill(grade, result, most_points(released))
-        except (KeyError, TypeError, ValueError, AttributeError):
-            return Grade(one.student, one.lesson, reason="its result makes no sense")
+        except (KeyError, ValueError) as error:
+            reason = f"its result makes no sense ({_plain(error)})"
+            return Grade(one.student, one.lesson, reason=reason)
         return grade
 
-    def _keep_notebook(self, one: Submission, text: str) -> None:
-        name = f"{one.lesson}.ipynb"
-        folder = self.out / "autograded" / one.student / one.lesson
-        write_whole(folder / name, text.encode())
+    def _keep_notebook(self, one: Submission, result: dict) -> None:
+        """Move the notebook of a result to autograded/, made safe to look at."""
+        text = result.pop("notebook", None)
+        path = (
+            self.out / "autograded" / one.student / one.lesson / f"{one.lesson}.ipynb"
+        )
+        if text is None or "reason" in result:
+            path.unlink(missing_ok=True)  # of an earlier submission
+            return
+        released = nbformat.read(self._released(one.lesson), 4)
+        try:
+            text = safe_notebook(text, released)
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+            result.clear()
+            result["reason"] = "what came of executing it is not a notebook"
+            return
+        result["written"] = _written(json.loads(text), released)
+        if not self.stopped:
+            write_whole(path, text.encode())
+
+
+def read(path: Path) -> bytes:
+    """A submitted file: what is needed of it, never waiting for it.
+
+    Args:
+        path: The file; one that is larger than `MOST` is read that far and a byte more.
+
+    Raises:
+        OSError: It can't be opened, or isn't a regular file.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    with open(os.open(path, flags), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("it isn't a file")
+        return file.read(MOST + 1)
+
+
+def _written(notebook: dict, released: nbformat.NotebookNode) -> dict[str, str]:
+    """Written answer -> a digest of its text, "" where it is as it was released."""
+    given = {
+        cell.metadata.nbgrader.grade_id: cell.source
+        for cell in released.cells
+        if cell.metadata.get("nbgrader", {}).get("grade")
+        and cell.metadata.nbgrader.solution
+    }
+    found = dict.fromkeys(given, "")
+    for cell in notebook["cells"]:
+        name = cell["metadata"].get("nbgrader", {}).get("grade_id")
+        if name in given and cell["source"].strip() != given[name].strip():
+            found[name] = hashlib.sha256(cell["source"].encode()).hexdigest()
+    return found
 
 
 def most_points(released: nbformat.NotebookNode) -> dict[str, tuple[float, bool]]:
@@ -208,12 +334,11 @@ def _fill(grade: Grade, result: dict, most: Mapping[str, tuple[float, bool]]) ->
         if not 0.0 <= score <= points:
             raise ValueError(f"{name}: {score} of {points}")
         grade.points[exercise], grade.most[exercise] = score, points
-    kinds = {"exercise": str, "outcome": str, "borrowed": bool}
-    for line in result["outcomes"]:
-        if all(isinstance(line[key], kind) for key, kind in kinds.items()):
-            grade.outcomes.append({key: line[key] for key in (*kinds, "misconception")})
-    grade.notes = [_plain(text) for text in result["notes"]][:20]
-    grade.suspects = [_plain(text) for text in result["suspects"]][:20]
+    keys = LINE["required"]
+    grade.outcomes = [{key: line[key] for key in keys} for line in result["outcomes"]]
+    grade.notes = [_plain(text) for text in result["notes"][:20]]
+    grade.suspects = [_plain(text) for text in result["suspects"][:20]]
+    grade.written = dict(result.get("written", {}))
 
 
 def _plain(text: object) -> str:
@@ -226,9 +351,9 @@ def _kept(place: Path) -> dict | None:
     """An earlier result; None where there is none, or it is damaged."""
     try:
         kept = json.loads(place.read_text("utf-8"))
-        Grade(**kept["grade"])
-        return kept
-    except (OSError, ValueError, KeyError, TypeError):
+        CHECKER.validate(kept["result"])
+        return kept | {"key": kept["key"], "seconds": float(kept["seconds"])}
+    except (OSError, ValueError, KeyError, TypeError, jsonschema.ValidationError):
         return None
 
 

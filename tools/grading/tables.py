@@ -8,6 +8,7 @@ they are UTF-8, or Excel breaks umlauts; and exercises are called "ex 7.10", or 
 import csv
 import io
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -32,6 +33,9 @@ class Grade:
     outcomes: list[dict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     suspects: list[str] = field(default_factory=list)
+    written: dict[str, str] = field(
+        default_factory=dict
+    )  # cell -> digest, "" untouched
     seconds: float = 0.0
 
     @property
@@ -124,7 +128,9 @@ def _text(rows: list[list[str]]) -> str:
 
 
 def _formula(cell: str) -> bool:
-    return cell[:1] in ("=", "+", "@", "\t", "\r") or cell[:1] == "-" and cell != "-"
+    """Whether a spreadsheet might compute it: "=1", " =1" and a full-width one."""
+    start = unicodedata.normalize("NFKC", cell[:50]).strip()
+    return start.startswith(("=", "+", "-", "@")) and start != "-"
 
 
 def keep(path: Path, text: str) -> Path | None:

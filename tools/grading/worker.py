@@ -1,12 +1,11 @@
 """Grade one submission with nbgrader: `python -m tools.grading.worker` < job > result.
 
 The process reads what it needs, shuts itself in, and only then looks at the
-submission. A job and a result are JSON; `tools.grading` writes the one and reads the
-other.
+submission. A job is a line of JSON, with the submitted file behind it; a result is
+JSON. `tools.grading` writes the one and reads the other.
 """
 
 import json
-import logging
 import os
 import sys
 import warnings
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from tools.build.execute import QUIET
 from tools.grading import sandbox
+from tools.grading.course import first_cause, quiet
 from tools.grading.restore import (
     MOST,
     SubmissionError,
@@ -31,13 +31,12 @@ PROCESSES = 512  # and threads, where others of the same user are not counted
 
 def main() -> int:
     """Grade, and print the result; whatever fails is said in it."""
-    job = json.load(sys.stdin)
+    job = json.loads(sys.stdin.buffer.readline())
+    content = sys.stdin.buffer.read(MOST + 1)
     results = os.fdopen(os.dup(1), "w", encoding="utf-8")  # kernels don't inherit it
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
-    with open(job["submission"], "rb") as file:
-        content = file.read(MOST + 1)
     given = {name: Path(job[name]).read_bytes() for name in ("released", "gradebook")}
     folder = Path(job["folder"])
     if job["namespaces"]:
@@ -80,10 +79,10 @@ def grade(job: dict, content: bytes, given: dict[str, bytes], folder: Path) -> d
     place.write_text(nbformat.writes(submitted), "utf-8")
     (folder / "gradebook.db").write_bytes(given["gradebook"])
     prepare(job, folder)
-    told, outcomes = autograde(folder, name, job)
+    told, outcomes, said = autograde(folder, name, job)
     done = folder / "autograded" / STUDENT / name / f"{name}.ipynb"
     if not done.exists():
-        reason = told[0] if told else "nbgrader could not process it"
+        reason = f"nbgrader could not process it ({first_cause(said)})"
         raise SubmissionError(reason)
     return {
         "scores": scores(folder, name),
@@ -124,8 +123,14 @@ def _limits(job: dict) -> dict[str, int]:
     return most | {"NPROC": PROCESSES} if job["namespaces"] else most
 
 
-def autograde(folder: Path, name: str, job: dict) -> tuple[list[str], list[dict]]:
-    """Let nbgrader grade what lies in submitted/."""
+def autograde(
+    folder: Path, name: str, job: dict
+) -> tuple[list[str], list[dict], list[str]]:
+    """Let nbgrader grade what lies in submitted/.
+
+    Returns:
+        Notes, outcomes, and what nbgrader logged.
+    """
     warnings.simplefilter("ignore")  # of SQLAlchemy and the event loop
     from nbgrader.converters import Autograde
     from nbgrader.converters.base import NbGraderException
@@ -134,7 +139,6 @@ def autograde(folder: Path, name: str, job: dict) -> tuple[list[str], list[dict]
 
     from tools.grading.execute import Sandboxed
 
-    logging.getLogger("traitlets").addHandler(logging.StreamHandler())
     config = Config()
     config.CourseDirectory.root = str(folder)
     config.CourseDirectory.assignment_id = name
@@ -147,7 +151,7 @@ def autograde(folder: Path, name: str, job: dict) -> tuple[list[str], list[dict]
     ]
     os.chdir(folder)
     converter = Autograde(coursedir=CourseDirectory(config=config), config=config)
-    with suppress(NbGraderException):  # the result is missing then
+    with quiet() as said, suppress(NbGraderException):  # the result is missing then
         converter.start()
     told = Sandboxed.told
     if Sandboxed.changed:
@@ -156,7 +160,7 @@ def autograde(folder: Path, name: str, job: dict) -> tuple[list[str], list[dict]
     if Sandboxed.silent:
         names = ", ".join(Sandboxed.silent)
         told.append(f"{names}: the check did not report a pass itself, no points")
-    return told, Sandboxed.outcomes
+    return told, Sandboxed.outcomes, said
 
 
 def scores(folder: Path, name: str) -> dict[str, list]:
