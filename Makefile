@@ -70,8 +70,8 @@ unit: setup  ## run the unit tests
 solutions: setup  ## execute every solution notebook and compare its outputs
 	$(UNIT) $(NBVAL) --durations=5 solutions
 
-students: setup  ## execute every untouched student notebook
-	$(UNIT) -m notebooks
+students: setup  ## execute every untouched student notebook, training to the end
+	COURSE_DEEP=1 $(UNIT) -m notebooks
 
 processors: setup  ## repeat the tests of checks and models on other code paths of torch
 	ATEN_CPU_CAPABILITY=default $(UNIT) $(PROCESSOR)

@@ -2,10 +2,11 @@
 
 Each notebook has one kernel. First every cell runs as a student finds it: only our own
 sentence and failed checks may be raised. Then exercise by exercise: its solution's cell
-runs, all check cells run, just that one passes, and the stub is put back. Last, where
-nothing is trained, every exercise is borrowed, and no cell stops.
+runs, all check cells run, just that one passes, and the stub is put back. Last, every
+exercise is borrowed, and no cell stops.
 """
 
+import os
 import re
 from pathlib import Path
 
@@ -19,7 +20,36 @@ from tools.build.notebooks import checked_exercise
 
 ROOT = Path(__file__).resolve().parent.parent
 BORROW = "from helpers.checks import borrow"
+# The cells that train are the same in the solutions, where nbval runs them in full and
+# compares what they print. Here they take a few steps: enough to meet a name or a shape
+# that an untouched notebook does not have. `make students` lets them train to the end.
 TRAINING = ("06", "07", "08", "09", "10")
+IN_FULL = "COURSE_DEEP" in os.environ
+BRIEFLY = """
+import functools, inspect, sys
+from helpers.experiments import character_models, recall
+from helpers.reading import fine_tuning, small_trials
+from helpers.training import loop
+
+def briefly(function, name, few):
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def run(*args, **options):
+        call = signature.bind(*args, **options)
+        call.arguments[name] = few(call.arguments[name])
+        return function(*call.args, **call.kwargs)
+
+    for module in list(sys.modules.values()):
+        for key, value in list(getattr(module, "__dict__", {}).items()):
+            if value is function:
+                setattr(module, key, run)
+
+for train in (loop.train, character_models.train_on_characters, recall.train_to_recall):
+    briefly(train, "steps", lambda steps: min(steps, 3))
+briefly(fine_tuning.fine_tune, "rows", lambda rows: rows[:32])
+briefly(small_trials.trial, "train", lambda rows: rows[:32])
+"""
 OURS = re.compile(r"exercise \d+\.\d+[a-z]?")
 
 pytestmark = [
@@ -64,6 +94,14 @@ class Session:
                 said[output.name] += output.text
         return error, said["stdout"], said["stderr"]
 
+    def unfinished(self, place, error):
+        """Whether a cell only misses what full training gives, as in the solution."""
+        cell = self.cells[place]
+        shared = cell.id in self.solutions
+        shared = shared and self.solutions[cell.id].source == cell.source
+        missed = ("AssertionError", ""), ("StopIteration", "")  # no good answer found
+        return not IN_FULL and shared and error in missed
+
     def place_of(self, number):
         """Where the cell of an exercise's answer stands."""
         name = "ex-" + number.replace(".", "-")
@@ -89,6 +127,8 @@ def session(request):
     runner = client(notebook, path.parent, ROOT)
     with runner.setup_kernel(env=quiet_environment(ROOT)):
         session = Session(path.stem, runner)
+        if not IN_FULL:
+            runner.execute_cell(nbformat.v4.new_code_cell(BRIEFLY), 0)
         for place, cell in enumerate(session.cells):
             if cell.cell_type == "code":
                 session.untouched[place] = session.run(place)
@@ -102,7 +142,7 @@ def test_an_untouched_notebook_runs_to_its_end(session):
         name = f"cell {place} ({session.cells[place].id})"
         if stderr:
             problems.append(f"{name} writes to stderr: {stderr}")
-        if error and not allowed(*error):
+        if error and not (allowed(*error) or session.unfinished(place, error)):
             problems.append(f"{name} raises {error[0]}: {error[1]}")
     for number, place in session.checks.items():
         error = session.untouched[place][0]
@@ -132,8 +172,8 @@ def test_one_exercise_filled_in_is_the_only_one_that_passes(session):
 
 @each_notebook
 def test_with_every_exercise_borrowed_a_notebook_runs_to_its_end(session):
-    if session.name[:2] in TRAINING:
-        pytest.skip("It trains for minutes; the other tests have trained it.")
+    if session.name[:2] in TRAINING and not IN_FULL:
+        pytest.skip("It trains, and the other tests have run it: `make students`.")
     kinds = {exercise.id: exercise.kind for exercise in exercises()}
     names = {exercise.id: ", ".join(exercise.names) for exercise in exercises()}
     lent = {
@@ -150,7 +190,7 @@ def test_with_every_exercise_borrowed_a_notebook_runs_to_its_end(session):
         checked = checked_exercise(cell.source)
         if error and kinds.get(checked) == "value" and error[0] == "NotAttempted":
             continue
-        if error or stderr:
+        if (error and not session.unfinished(place, error)) or stderr:
             problems.append(f"cell {place} ({cell.id}): {error}, {stderr}")
     assert not problems, "\n".join(problems)
 
