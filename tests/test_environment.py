@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import distributions as installed
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 import torch
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import conftest
@@ -94,6 +96,20 @@ def test_conda_names_the_python_that_is_tested():
     assert version_ in Requirement(f"python{PROJECT['requires-python']}").specifier
     first = (ROOT / "requirements.txt").read_text().splitlines()[0]
     assert f"on Python {version_}." in first
+
+
+def test_every_installed_package_runs_on_the_oldest_python():
+    """Debian 12 has 3.11.2, where a package for 3.11.5 breaks nbgrader's feedback."""
+    oldest = PROJECT["requires-python"].split(",")[0].removeprefix(">=") + ".0"
+    asked = {
+        one.metadata["Name"]: one.metadata["Requires-Python"] for one in installed()
+    }
+    younger = {
+        name: wanted
+        for name, wanted in asked.items()
+        if wanted and oldest not in SpecifierSet(wanted)
+    }
+    assert oldest == "3.11.0" and not younger
 
 
 @pytest.mark.parametrize("name", sorted(pins()))
