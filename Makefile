@@ -29,7 +29,7 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help lab setup test quick lint format check suite unit solutions students browser \
-        processors build guide slides kill-matrix hostile hunt transcripts bench progress pretrain \
+        processors build guide slides kill-matrix deep hostile hunt transcripts bench progress pretrain \
         finetune clean release grade
 
 help:  ## list the targets
@@ -94,6 +94,9 @@ slides: $(CLASSROOM)  ## write a deck per lesson to slides/; LESSON=02 for one
 kill-matrix: setup  ## put right and wrong answers to their checks, over 20 seeds
 	COURSE_SEEDS=20 $(UNIT) tests/test_checks.py -k "independent_solution or the_reference_passes"
 	$(PY) -m tools.proofs.kill_matrix --jobs 2 $(ARGS)
+
+deep: setup  ## first-edition notebooks in full, 2,000 bad answers drawn at random
+	COURSE_DEEP=1 $(UNIT) tests/test_first_edition.py tests/test_robustness.py
 
 hostile: $(CLASSROOM)  ## grade a class with bad intentions, and look at it in Chromium
 	COURSE_DEEP=1 $(UNIT) tests/hostile

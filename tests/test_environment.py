@@ -274,13 +274,21 @@ def test_quick_takes_one_seed(no_settings, monkeypatch):
 
 
 @pytest.mark.parametrize("wrong", ["abc", "0", "-1", "", "1.5", "²"])
-def test_a_wrong_number_of_seeds_is_one_clear_sentence(tmp_path, wrong):
-    run = run_lessons(tmp_path, "02", COURSE_SEEDS=wrong)
-    assert run.returncode and run.stdout == ""
-    assert run.stderr.strip() == (
-        f"ERROR: COURSE_SEEDS={wrong} is not a number of seeds: set it to a whole "
+def test_a_wrong_number_of_seeds_is_one_clear_sentence(monkeypatch, wrong):
+    monkeypatch.setenv("COURSE_SEEDS", wrong)
+    with pytest.raises(pytest.UsageError) as error:
+        conftest.pytest_configure(None)
+    assert str(error.value) == (
+        f"COURSE_SEEDS={wrong} is not a number of seeds: set it to a whole "
         "number of at least 1, such as 20, or leave it out."
     )
+
+
+def test_settings_that_make_no_sense_end_the_run_with_their_sentence(tmp_path):
+    run = run_lessons(tmp_path, "02", COURSE_SEEDS="abc")
+    assert run.returncode and run.stdout == ""
+    assert run.stderr.startswith("ERROR: COURSE_SEEDS=abc is not a number of seeds")
+    assert run.stderr.strip().count("\n") == 0
 
 
 def run_lessons(folder, lesson, **more):

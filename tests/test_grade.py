@@ -828,7 +828,7 @@ def graded(tmp_path_factory):
         outside = OUTSIDE.format(paths=paths, root=str(ROOT), port=port)
         for student, notebook in a_dozen(outside).items():
             handed.hand_in(folder, student, notebook)
-        return folder, grade_folder(folder, "--cell-seconds", "45", "--jobs", "2")
+        return folder, grade_folder(folder, "--cell-seconds", "25", "--jobs", "2")
 
 
 def a_dozen(outside):
@@ -903,7 +903,7 @@ class TestADozen:
     @pytest.mark.parametrize(
         ("student", "reason"),
         [
-            ("hangs", "was stopped after 45 s"),
+            ("hangs", "was stopped after 25 s"),
             ("hangs hard", "its kernel did not answer after cell"),
             ("exits", "its kernel ended in cell"),
             ("eats memory", "ran out of memory"),
@@ -986,7 +986,7 @@ class TestADozen:
         folder = graded[0].with_name(f"{graded[0].name}-graded")
         before = (folder / "grades.csv").read_bytes()
         results = {p: p.stat().st_mtime_ns for p in folder.rglob("results/**/*.json")}
-        grade_folder(graded[0], "--cell-seconds", "45", "--jobs", "2")
+        grade_folder(graded[0], "--cell-seconds", "25", "--jobs", "2")
         after = {p: p.stat().st_mtime_ns for p in folder.rglob("results/**/*.json")}
         assert (folder / "grades.csv").read_bytes() == before
         assert after == results

@@ -1,10 +1,11 @@
-"""Two thousand bad answers, drawn at random: each ends in a clear outcome.
+"""Bad answers, drawn at random: each ends in a clear outcome.
 
 An answer is put together from three things: what it does on the way (print, warn,
 change the world or its input, never end), what it hands back, and what it is itself (a
 function, a class, or neither).
 """
 
+import os
 import random
 import sys
 import time
@@ -25,7 +26,8 @@ from helpers.checks import exercises
 from helpers.checks.engine import examine
 from tools.proofs.kill_matrix import answers_with
 
-PARTS, EXAMPLES = 8, 250
+# `make deep` draws 2,000, `make test` a fifth of them.
+PARTS, EXAMPLES = 8, 250 if "COURSE_DEEP" in os.environ else 50
 LIMIT = 0.2  # seconds until an answer is stopped
 CHECKABLE = [exercise for exercise in exercises() if exercise.answers]
 
@@ -263,4 +265,5 @@ def test_a_bad_answer_drawn_at_random_ends_in_an_outcome(part, capsys):
 
     one()
     assert sum(seen.values()) >= EXAMPLES
-    assert seen["wrong"] >= 20 and seen["raised"] >= 20
+    enough = EXAMPLES // 12
+    assert seen["wrong"] >= enough and seen["raised"] >= enough
