@@ -39,22 +39,34 @@ from IPython.display import display
 display({"application/json": {"a": ["x" * 1_000_000] * 60}}, raw=True)
 display({"text/plain": "x"}, raw=True, metadata={"a": "x" * 60_000_000})
 """
-A_LIST_FOR_A_NAME = """
+WRONG = """
+def scaled_dot_product_attention(query, key, value, mask=None):
+    scores = query @ key.transpose(-1, -2)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ value, weights
+"""
+A_LIST_FOR_A_NAME = f"""
 from helpers.checks import engine
 for one in engine.find("2.2").misconceptions:
     object.__setattr__(one, "name", [one.name])
-"""
-A_LINE_OF_MY_OWN = """
+{WRONG}"""
+A_LINE_OF_MY_OWN = f"""
 import fcntl, json, os
-line = {"exercise": "2.2", "outcome": "wrong", "misconception": ["a", {}],
-        "borrowed": False, "intact": True}
-for number in range(3, 200):
-    try:
-        if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_APPEND:
-            os.write(number, json.dumps(line).encode() + b"\\n")
-    except OSError:
-        pass
-"""
+
+def write(*_):
+    line = {{"exercise": "2.2", "outcome": "wrong", "misconception": ["a", {{}}],
+            "borrowed": False, "intact": True}}
+    for number in range(3, 200):
+        try:
+            if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_APPEND:
+                os.write(number, json.dumps(line).encode() + b"\\n")
+        except OSError:
+            pass
+
+get_ipython().events.register("post_run_cell", write)
+{WRONG}"""
 
 
 @dataclass(frozen=True)
@@ -76,6 +88,11 @@ def answered() -> NotebookNode:
 def amid(source: str) -> NotebookNode:
     """The same, with a cell of the student's own behind it."""
     return handed.with_cell(answered(), "ex-2-2", source)
+
+
+def instead(source: str) -> NotebookNode:
+    """The same, with an answer to 2.2."""
+    return handed.filled({"ex-2-2": source}, answered())
 
 
 def written(source: str) -> NotebookNode:
@@ -146,8 +163,8 @@ CLASS = [
     _one("raw script", lambda: beside(new_raw_cell(SCRIPT))),
     _one("shows script", lambda: amid(SHOW), sample=True),
     _one("shows much", lambda: amid(MUCH), sample=True),
-    _one("lists names", lambda: amid(A_LIST_FOR_A_NAME)),
-    _one("own line", lambda: amid(A_LINE_OF_MY_OWN), sample=True),
+    _one("lists names", lambda: instead(A_LIST_FOR_A_NAME), sample=True),
+    _one("own line", lambda: instead(A_LINE_OF_MY_OWN)),
     _one("half a letter", _half_a_letter),
     Student("pipe", _pipe, "", "it is a special file, not a file", sample=True),
     Student("hole", _hole, "", "the file is larger than 20 MB", sample=True),
