@@ -1,7 +1,7 @@
 """Notebooks of the first edition, which students still have in work/, go on working.
 
 Every import of theirs runs, every name they use exists, every call fits its signature.
-`COURSE_DEEP=1 pytest tests/test_first_edition.py` also executes all of them.
+`make deep` also executes all of them.
 """
 
 import ast
