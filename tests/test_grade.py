@@ -852,6 +852,7 @@ def a_dozen(outside):
         "edited": edited(),
         "tampered": tampered(),
         "outside": amid(outside),
+        "uses files": amid('open("mine.txt", "w").write("mine")\n!cat mine.txt'),
     }
 
 
@@ -893,6 +894,7 @@ class TestADozen:
             ("no JSON", ""),
             ("edited", "2"),
             ("tampered", "0"),
+            ("uses files", "4"),
         ],
     )
     def test_points(self, graded, student, points):
@@ -943,6 +945,14 @@ class TestADozen:
         [cell] = [cell for cell in cells if "import glob, os, socket" in cell.source]
         assert cell.outputs == []
         assert not (graded[0] / "x").exists()
+
+    def test_a_notebook_may_write_files_and_use_a_terminal(self, graded):
+        folder = graded[0].with_name(f"{graded[0].name}-graded")
+        name = "02_attention"
+        path = folder / "autograded" / "uses files" / name / f"{name}.ipynb"
+        cells = nbformat.read(path, 4).cells
+        [cell] = [cell for cell in cells if "!cat mine.txt" in cell.source]
+        assert [output.get("text") for output in cell.outputs] == ["mine"]
 
     def test_nbgraders_gradebook_has_the_points(self, graded):
         from nbgrader.api import Gradebook

@@ -146,6 +146,10 @@ def _furnish(root: Path, size: int) -> None:
     for name in DEVICES:
         (root / "dev" / name).touch()
         _mount(f"/dev/{name}", root / "dev" / name, "", MS_BIND, "")
+    (root / "dev" / "pts").mkdir()  # `!ls` asks for a terminal
+    options = "newinstance,ptmxmode=0666,mode=600"
+    _mount("devpts", root / "dev" / "pts", "devpts", MS_NOSUID | MS_NOEXEC, options)
+    (root / "dev" / "ptmx").symlink_to("pts/ptmx")
     data = f"size={size},mode=755"
     _mount("tmpfs", root / "job", "tmpfs", MS_NOSUID | MS_NODEV, data)
     (root / "job" / KERNEL).mkdir()
@@ -208,8 +212,9 @@ def enter_again(writable: Path) -> None:
         _mount(writable, writable, "", MS_BIND, "")
         _attributes(Path("/"), RDONLY)
         _attributes(writable, 0, RDONLY)
-        for name in DEVICES:  # files on a read-only mount of their own
+        for name in (*DEVICES, "pts"):  # each on a mount of its own
             _attributes(Path("/dev", name), 0, RDONLY)
+        os.chdir(writable)  # not what lies below that mount, which is read-only
         _first_of_its_kind()
         _processes(Path("/proc"), MS_RDONLY)
         _call("prctl", NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -272,7 +277,9 @@ def _try(folder: Path) -> None:
     os.environ["TMPDIR"] = str(job / KERNEL)
     import torch  # noqa: F401  all of Python can still be seen
 
-    (job / KERNEL / "mine").write_text("")
+    Path("mine").write_text("")
+    for end in os.openpty():
+        os.close(end)
     for path in (job / "other", ROOT / "other"):
         try:
             path.write_text("")
