@@ -445,6 +445,32 @@ def test_whatever_goes_wrong_with_one_is_its_reason(tmp_path, says, reason):
     assert grade.reason.startswith(reason)
 
 
+@pytest.mark.parametrize(
+    ("says", "reason"),
+    [
+        (json.dumps(a_result()), None),
+        (json.dumps(a_result(notes=[{}])), "its result makes no sense (notes.0)"),
+        ("[]", "its result makes no sense (all)"),
+        ("[" * 9999, "its process broke off without a word"),
+        ("", "its process broke off without a word"),
+    ],
+)
+def test_what_a_worker_says_has_to_have_its_form(tmp_path, says, reason):
+    grader = Told(tmp_path, {})
+    worker = subprocess.Popen(
+        [sys.executable, "-S", "-c", "import sys; sys.stdin.read(); print(sys.argv[1])"]
+        + [says],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        result = grader._answer(worker, {"seconds": 60}, b"{}", tmp_path / "no log")
+    finally:
+        grader.close()
+    assert result.get("reason") == reason
+
+
 def test_a_damaged_result_of_an_earlier_run_is_none(tmp_path):
     path = tmp_path / "x.json"
     good = {"key": "a", "seconds": 1.0, "result": a_result()}
