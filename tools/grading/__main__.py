@@ -170,10 +170,17 @@ def _main(options: argparse.Namespace, root: Path) -> int:
     meant = [book for book in notebooks if book.stem in {s.lesson for s in submissions}]
     known = known_mistakes(book.stem for book in meant)
     with tempfile.TemporaryDirectory(prefix="grading-") as folder:
+        barrier = sandbox.probe(_empty(folder))
+        if barrier is not None and not options.unsafe:
+            raise CourseError(
+                f"This system does not shut processes in ({barrier}): a notebook could "
+                "read and change your files, and the other students' submissions and "
+                "grades. Grade in a virtual machine that holds nothing else, with "
+                'ARGS="--unsafe"; docs/grading.md says where the sandbox works.'
+            )
+        print(_conditions(options, barrier), flush=True)
         lay_out(out, meant)
         lay_out(Path(folder) / "course", meant)  # no grades in it for a kernel to see
-        barrier = sandbox.probe(_empty(folder))
-        print(_conditions(options, barrier), flush=True)
         grader = Grader(Path(folder), out, root, barrier is None, options)
         try:
             grades = grade_all(
@@ -203,9 +210,9 @@ def _conditions(options: argparse.Namespace, barrier: str | None) -> str:
             f"the course's, {limits}."
         )
     return (
-        f"Each notebook has at most {limits}. This system does not shut processes in "
-        f"({barrier}): it can reach the network and your files, so grade in a "
-        "container or a virtual machine if you do not know who wrote it."
+        f"UNSAFE: each notebook has at most {limits}, and can reach the network, your "
+        "files, and the other students' submissions and grades "
+        f"({barrier})."
     )
 
 
@@ -221,6 +228,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--memory", type=float, default=4.0, help="GB beyond what PyTorch takes")
     add("--seconds", type=float, default=900.0, help="for one submission")
     add("--cell-seconds", type=float, default=300.0, help="for one cell")
+    add("--unsafe", action="store_true", help="also where there is no sandbox")
     add("--again", action="store_true", help="also what was graded before")
     options = parser.parse_args(arguments)
     limits = options.seconds, options.cell_seconds, options.memory
