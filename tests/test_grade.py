@@ -744,6 +744,24 @@ def test_what_is_known_so_far_is_in_a_table(tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
+def test_tables_are_written_also_where_the_gradebook_can_not_be(
+    tmp_path, monkeypatch, capsys
+):
+    def fail(*_):
+        raise course.CourseError("The gradebook could not be written (locked).")
+
+    def sandboxed(*_):
+        return None
+
+    monkeypatch.setattr(grade, "enter", fail)
+    monkeypatch.setattr(grade, "lay_out", sandboxed)
+    monkeypatch.setattr(sandbox, "probe", sandboxed)
+    handed.hand_in(tmp_path / "in", "anna", "")
+    assert grade.main(["--submissions", str(tmp_path / "in"), "--lesson", "2"]) == 1
+    assert capsys.readouterr().err == "The gradebook could not be written (locked).\n"
+    assert rows(tmp_path / "in").keys() == {"anna"}
+
+
 def test_ctrl_c_and_a_polite_kill_keep_what_was_graded(monkeypatch, capsys):
     monkeypatch.setattr(grade, "_main", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     assert grade.main(["--submissions", "x"]) == 130

@@ -189,10 +189,12 @@ def _main(options: argparse.Namespace, root: Path) -> int:
             )
         finally:
             grader.close()
+    try:
         enter(out, grades, [book.stem for book in meant])
-    failed = sum(bool(one.reason) for one in grades)
-    print(f"Graded {len(grades) - failed} of {len(grades)}.")
-    print("Written:", *write_tables(out, grades, known), sep="\n  ")
+    finally:  # the tables do not hang on nbgrader
+        failed = sum(bool(one.reason) for one in grades)
+        print(f"Graded {len(grades) - failed} of {len(grades)}.")
+        print("Written:", *write_tables(out, grades, known), sep="\n  ", flush=True)
     return 0
 
 
