@@ -53,13 +53,15 @@ def each(some):
     return pytest.mark.parametrize("exercise", [param(one) for one in some])
 
 
+def sharing(exercise, *values, name):
+    """A parameter whose tests share remembered runs: one worker for each exercise."""
+    group = pytest.mark.xdist_group(exercise.id)
+    return param(exercise, *values, name=name, marks=[group])
+
+
 each_misconception = pytest.mark.parametrize(
     ("exercise", "misconception"),
-    [
-        param(e, m, name=m.name, marks=[pytest.mark.xdist_group(e.id)])  # shared runs
-        for e in CHECKABLE
-        for m in e.misconceptions
-    ],
+    [sharing(e, m, name=m.name) for e in CHECKABLE for m in e.misconceptions],
 )
 
 
@@ -420,13 +422,13 @@ def handed_in(exercise, bad):
 @pytest.mark.parametrize(
     ("exercise", "bad"),
     [
-        param(exercise, bad, name=bad)
+        sharing(exercise, bad, name=bad)
         for number, exercise in enumerate(CHECKABLE)
         for place, bad in enumerate(BAD)
         if not QUICK or place % 8 == number % 8  # all of them: make unit
     ],
 )
-def test_a_bad_answer_ends_in_a_clear_outcome(exercise, bad, capsys):
+def test_a_bad_answer_ends_in_a_clear_outcome(exercise, bad, shared_runs, capsys):
     start = time.monotonic()
     report = examine(exercise, handed_in(exercise, bad), limit=LIMIT)
     assert time.monotonic() - start < 20
@@ -452,9 +454,17 @@ def cast(result, dtype):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["bool", "int64", "float16", "complex128"])
-@each(CODED)
-def test_the_right_result_in_another_dtype_ends_in_an_outcome(exercise, dtype):
+@pytest.mark.parametrize(
+    ("exercise", "dtype"),
+    [
+        sharing(exercise, dtype, name=dtype)
+        for exercise in CODED
+        for dtype in ("bool", "int64", "float16", "complex128")
+    ],
+)
+def test_the_right_result_in_another_dtype_ends_in_an_outcome(
+    exercise, dtype, shared_runs
+):
     reference, dtype = exercise.references[0], getattr(torch, dtype)
 
     def forward(*args):

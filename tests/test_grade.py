@@ -143,11 +143,13 @@ def test_what_is_no_file_is_not_opened(tmp_path):
     for _ in range(1200):  # deeper than Python recurses
         os.mkdir("d")
         os.chdir("d")
-    found = {one.student: one.reason for one in find.find(tmp_path, LESSONS, False)}
-    for _ in range(1200):
-        os.chdir("..")
-        os.rmdir("d")
-    os.chdir(ROOT)
+    try:
+        found = {one.student: one.reason for one in find.find(tmp_path, LESSONS, False)}
+    finally:  # deeper than pytest can remove
+        for _ in range(1200):
+            os.chdir("..")
+            os.rmdir("d")
+        os.chdir(ROOT)
     assert found == {
         "pipe": "it is a special file, not a file",
         "folder": "it is a folder, not a file",

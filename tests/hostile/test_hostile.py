@@ -13,6 +13,7 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from socket import create_connection
 from urllib.request import urlopen
 
 import nbformat
@@ -172,14 +173,26 @@ def served(folder, *arguments):
         )
     try:
         end = time.monotonic() + 90
-        while not (found := re.search(r"http://127\S+token=\w+", log.read_text())):
+        while not (address := listening(log.read_text())):
             assert server.poll() is None and time.monotonic() < end, log.read_text()
             time.sleep(0.2)
-        yield found[0]
+        yield address
     finally:
         with suppress(ProcessLookupError):
             os.killpg(server.pid, signal.SIGKILL)
         server.wait()
+
+
+def listening(text):
+    """Return the address in what a server printed; it does so before it listens."""
+    found = re.search(r"http://127\S+:(\d+)/\S+token=\w+\n", text)
+    if not found:
+        return ""
+    try:
+        create_connection(("127.0.0.1", int(found[1])), timeout=5).close()
+    except ConnectionRefusedError:
+        return ""
+    return found[0].strip()
 
 
 def titles(chromium, address, student):
