@@ -29,8 +29,8 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help lab setup test quick lint format check suite unit solutions students browser \
-        processors build guide slides kill-matrix deep hostile hunt transcripts bench progress pretrain \
-        finetune clean release grade
+        processors build guide slides kill-matrix deep hostile hunt transcripts bench \
+        progress pretrain finetune clean release grade
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile

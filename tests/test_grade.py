@@ -640,7 +640,20 @@ def test_points_for_an_answer_that_changed_stay_until_it_is_read(book):
 
 def test_what_is_no_longer_graded_has_no_score(book):
     book.enter("one text")
+    notebook = book.folder / "autograded" / "anna" / "02_attention" / "x.ipynb"
+    notebook.parent.mkdir(parents=True)
+    notebook.touch()
+    other = Grade("anna", "03_multi_head_attention", reason="the file is empty")
+    gradebook.enter(book.folder, [other], ["02_attention"])
+    assert book.now()[0] == 2.0 and notebook.exists()
     book.enter("", reason="the file is empty")
+    assert book.now() is None and not notebook.exists()
+
+
+def test_whoever_hands_in_nothing_has_no_score_for_what_is_graded(book):
+    book.enter("one text")
+    nothing = Grade("anna", "", reason="there is no notebook in the folder")
+    gradebook.enter(book.folder, [nothing], ["02_attention"])
     assert book.now() is None
 
 

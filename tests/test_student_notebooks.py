@@ -3,7 +3,7 @@
 Each notebook has one kernel. First every cell runs as a student finds it: only our own
 sentence and failed checks may be raised. Then exercise by exercise: its solution's cell
 runs, all check cells run, just that one passes, and the stub is put back. Last, every
-exercise is borrowed, and no cell stops.
+exercise is borrowed, and no cell stops (in lessons that train: by `make students`).
 """
 
 import os
@@ -100,7 +100,7 @@ class Session:
         shared = cell.id in self.solutions
         shared = shared and self.solutions[cell.id].source == cell.source
         missed = ("AssertionError", ""), ("StopIteration", "")  # no good answer found
-        return not IN_FULL and shared and error in missed
+        return not IN_FULL and self.name[:2] in TRAINING and shared and error in missed
 
     def place_of(self, number):
         """Where the cell of an exercise's answer stands."""
@@ -127,7 +127,7 @@ def session(request):
     runner = client(notebook, path.parent, ROOT)
     with runner.setup_kernel(env=quiet_environment(ROOT)):
         session = Session(path.stem, runner)
-        if not IN_FULL:
+        if not IN_FULL and path.stem[:2] in TRAINING:
             runner.execute_cell(nbformat.v4.new_code_cell(BRIEFLY), 0)
         for place, cell in enumerate(session.cells):
             if cell.cell_type == "code":

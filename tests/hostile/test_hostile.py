@@ -27,7 +27,6 @@ from tests.hostile import attacks
 ROOT = Path(__file__).resolve().parents[2]
 LESSON = "02_attention"
 CLASS = [one for one in attacks.CLASS if one.sample or os.environ.get("COURSE_DEEP")]
-BY_NAME = {one.name: one for one in CLASS}
 
 pytestmark = [pytest.mark.lesson("02"), pytest.mark.slow]
 

@@ -122,6 +122,7 @@ def test_of_outputs_text_and_pictures_stay(released):
         {"image/svg+xml": "<svg/>"},
         {"application/javascript": "x"},
         {"image/png": '"><script>'},
+        {"image/png": " " * 1_000_000 + "!"},  # at once, not after an hour
         {"text/markdown": "x", "text/latex": "x", "application/json": {"a": 1}},
     ],
 )

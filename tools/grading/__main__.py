@@ -137,9 +137,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         return 1
     except KeyboardInterrupt:
         print(
-            "Stopped. What was graded is kept, and listed in grades.unfinished.csv: "
-            "run it again to go on.",
-            file=sys.stderr,
+            "Stopped. What was graded is kept: run it again to go on.", file=sys.stderr
         )
         return 130
     finally:

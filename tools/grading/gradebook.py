@@ -6,6 +6,7 @@ longer graded leaves the gradebook, and may come back.
 """
 
 import json
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -23,8 +24,8 @@ def enter(course: Path, grades: list[Grade], lessons: Iterable[str] = ()) -> Non
         course: The folder of the gradebook; the assignments are in it already.
         grades: Of everybody who handed something in. One that nbgrader does not take
             gets a note that says so.
-        lessons: What was graded: somebody who is among the grades, and has none for
-            one of these, has no score for it in the gradebook either.
+        lessons: What was graded: whoever handed in nothing that tells its lesson has
+            no score for any of these.
 
     Raises:
         CourseError: The gradebook can't be read or written.
@@ -37,10 +38,10 @@ def enter(course: Path, grades: list[Grade], lessons: Iterable[str] = ()) -> Non
         try:
             with Gradebook(f"sqlite:///{course.resolve()}/gradebook.db") as book:
                 graded = {(one.student, one.lesson) for one in grades if not one.reason}
-                for student in {one.student for one in grades}:
-                    for lesson in lessons:
-                        if (student, lesson) not in graded:
-                            _take_back(book, student, lesson, kept)
+                for student, lesson in _ungraded(grades, lessons) - graded:
+                    _take_back(book, student, lesson, kept)
+                    gone = course / "autograded" / student / lesson
+                    shutil.rmtree(gone, ignore_errors=True)
                 for one in grades:
                     if one.reason:
                         continue
@@ -55,6 +56,16 @@ def enter(course: Path, grades: list[Grade], lessons: Iterable[str] = ()) -> Non
                 f"({str(error).splitlines()[0]})."
             ) from error
         write_whole(course / KEPT, json.dumps(kept, indent=1).encode())
+
+
+def _ungraded(grades: list[Grade], lessons: Iterable[str]) -> set[tuple[str, str]]:
+    """Who has no grade, and for which lesson."""
+    return {
+        (one.student, lesson)
+        for one in grades
+        if one.reason
+        for lesson in ([one.lesson] if one.lesson else lessons)
+    }
 
 
 def _read(path: Path) -> dict[str, dict]:

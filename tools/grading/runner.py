@@ -267,7 +267,6 @@ class Grader:
             self.out / "autograded" / one.student / one.lesson / f"{one.lesson}.ipynb"
         )
         if text is None or "reason" in result:
-            path.unlink(missing_ok=True)  # of an earlier submission
             return
         released = nbformat.read(self._released(one.lesson), 4)
         try:

@@ -20,7 +20,7 @@ TAG = re.compile(r"<(?=[A-Za-z/!?])")
 LINK = re.compile(r"\](?=\((?!https?://|#))|\](?=:(?![ \t]*https?://))", re.IGNORECASE)
 MACRO = re.compile(r"\\(?=(?:href|require)\b)")  # of MathJax, which make links and load
 PICTURES = ("image/png", "image/jpeg")
-BASE64 = re.compile(r"[A-Za-z0-9+/\s]*={0,2}\s*")
+BASE64 = re.compile(r"[A-Za-z0-9+/\s]*=?=?")  # linear: nothing follows a blank
 
 
 def safe_notebook(text: str, released: NotebookNode) -> str:
@@ -101,7 +101,11 @@ def _data(data: dict, room: dict[str, int]) -> Iterator[tuple[str, str]]:
     yield "text/plain", _cut(_text(text), "output", room)
     for kind in PICTURES:
         picture = _text(data.get(kind, ""))
-        if picture and BASE64.fullmatch(picture) and len(picture) < room["output"]:
+        if (
+            picture
+            and BASE64.fullmatch(picture.rstrip())
+            and len(picture) < room["output"]
+        ):
             room["output"] -= len(picture)
             yield kind, picture
 

@@ -33,9 +33,7 @@ class Grade:
     outcomes: list[dict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     suspects: list[str] = field(default_factory=list)
-    written: dict[str, str] = field(
-        default_factory=dict
-    )  # cell -> digest, "" untouched
+    written: dict[str, str] = field(default_factory=dict)  # cell -> digest or ""
     seconds: float = 0.0
 
     @property
@@ -129,7 +127,7 @@ def _text(rows: list[list[str]]) -> str:
 
 def _formula(cell: str) -> bool:
     """Whether a spreadsheet might compute it: "=1", " =1" and a full-width one."""
-    start = unicodedata.normalize("NFKC", cell[:50]).strip()
+    start = unicodedata.normalize("NFKC", cell.strip()[:2])
     return start.startswith(("=", "+", "-", "@")) and start != "-"
 
 
