@@ -19,6 +19,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from helpers.models.gpt import GPT, GPTConfig
 from helpers.training import progress
+from helpers.training.muon import Muon
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ def _optimizers(model: nn.Module, steps: int) -> list[LambdaLR]:
     known = set(inside)
     others = [value for value in model.parameters() if value not in known]
     both = (
-        torch.optim.Muon(inside, lr=0.02, weight_decay=0.0),
+        Muon(inside, lr=0.02),
         torch.optim.AdamW(others, lr=0.003, betas=(0.9, 0.98), weight_decay=0.0),
     )
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from helpers.training.muon import Muon
 from tools.pretrain.settings import Settings, write_atomically, write_text
 
 CHECKPOINT = "checkpoint.safetensors"  # weights, optimizers, random state, position
@@ -48,9 +49,7 @@ def build_optimizers(model: GPT2LMHeadModel, settings: Settings) -> list:
         {"params": vectors, "weight_decay": 0.0},
     ]
     return [
-        torch.optim.Muon(
-            inside, lr=settings.muon_rate, weight_decay=settings.weight_decay
-        ),
+        Muon(inside, lr=settings.muon_rate, weight_decay=settings.weight_decay),
         torch.optim.AdamW(groups, lr=settings.learning_rate, betas=(0.9, 0.95)),
     ]
 
