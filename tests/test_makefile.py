@@ -220,7 +220,7 @@ def test_everything_is_run_in_parts(folder):
 
 @pytest.mark.parametrize(("version", "paths"), [("exit 0", 2), ("exit 1", 1)])
 def test_processors_repeats_tests_on_other_code_paths(folder, version, paths):
-    """The pretended Python answers -c: whether the processor has AVX2."""
+    """The pretended Python answers -c: whether torch takes more than AVX2."""
     pretend(folder)
     make(folder, "setup")
     python = folder / ".venv" / "bin" / "python"
@@ -232,7 +232,7 @@ def test_processors_repeats_tests_on_other_code_paths(folder, version, paths):
     tested = [line for line in run.stdout.splitlines() if line.startswith("ran ")]
     assert len(tested) == paths
     assert all("-m processor tests/test_checks.py" in line for line in tested)
-    assert ("no AVX2: its code path is skipped." in run.stdout) == (paths == 1)
+    assert ("torch takes AVX2 on this processor" in run.stdout) == (paths == 1)
 
 
 @pytest.mark.parametrize(("failing", "status"), [("none", 0), ("check", 3)])
