@@ -183,7 +183,9 @@ def yardstick_of(exercise, case):
     """The widest that a check compares a case with."""
     if exercise.exact or exercise.kind == "value":
         return Yardstick(case.tolerance)
-    return Yardstick(case.tolerance, memory.lost_in_float32(exercise, case))
+    return Yardstick(
+        case.tolerance, memory.lost_in_float32(exercise.answers[case.of], case)
+    )
 
 
 @each([one for one in CHECKABLE if one.id in RANDOM])

@@ -282,7 +282,8 @@ def test_raised_shows_the_students_line_and_the_inputs_and_none_of_ours():
     assert (report.outcome, report.misconception) == ("raised", None)
     assert report.evidence[0] == "Your line 5: return y + None"
     assert report.evidence[1].startswith("TypeError: unsupported operand")
-    assert "x tensor [" in report.evidence[2]
+    assert "Something there is None" in report.evidence[2]
+    assert "x tensor [" in report.evidence[3]
     assert "helpers" not in str(report)
 
 
@@ -490,10 +491,7 @@ def test_the_second_answer_is_judged_although_the_first_is_wrong():
     right = typed("def back(x):\n    return x.log()", "back")
     report = judge("99.2", torch.exp2, torch.log10)
     assert (report.outcome, report.misconception) == ("wrong", "base 2")
-    lines = str(report).splitlines()
-    assert [
-        line.strip() for line in lines if line.startswith(("  there", "  back"))
-    ] == [
+    assert [line for line in report.evidence if line.endswith(": wrong.")] == [
         "there: wrong.",
         "back: wrong.",
     ]
@@ -1106,7 +1104,7 @@ def test_an_error_without_arguments_can_be_drawn():
         (("99.1",), 'Exercise 99.1 is checked with check("99.1", double).'),
         (("99.1", abs, abs), 'Exercise 99.1 is checked with check("99.1", double).'),
         (("99.2", abs), 'is checked with check("99.2", there, back).'),
-        (("99.9", abs), "There is no exercise '99.9': lesson 99 has 99.1, 99.2, "),
+        (("99.99", abs), "There is no exercise '99.99': lesson 99 has 99.1, 99.2, "),
         (("98.1", abs), "There is no exercise '98.1': lessons are 0, "),
         (("softmax", abs), "There is no exercise 'softmax': lessons are "),
         (("²", abs), "There is no exercise '²': lessons are "),
