@@ -230,14 +230,33 @@ def _observe(
 
 def lost_in_float32(answer: Answer, case: Case) -> dict[str, float]:
     """What the course's own answer loses on a case when it computes in float32."""
-    single, double = (
-        run_case(answer.reference, answer, replace(case, args=args))
-        for args in (
-            tuple(in_dtype(arg, dtype) for arg in case.args)
-            for dtype in (SINGLE, DOUBLE)
+    double = replace(case, args=tuple(in_dtype(arg, DOUBLE) for arg in case.args))
+    exact = run_case(answer.reference, answer, double)
+    single = run_case(in_float32(answer.reference), answer, double, donor=exact.module)
+    return losses(single.judged, exact.judged)
+
+
+def in_float32(answer: Any) -> Any:
+    """A function or module class that computes in float32, whatever it is given."""
+    if not isinstance(answer, type):
+        return lambda *args, **options: answer(
+            *(in_dtype(arg, SINGLE) for arg in args),
+            **{name: in_dtype(value, SINGLE) for name, value in options.items()},
         )
-    )
-    return losses(single.judged, double.judged)
+
+    def forward(self: Any, *args: Any, **options: Any) -> Any:
+        args = tuple(in_dtype(arg, SINGLE) for arg in args)
+        if vars(self).get("within"):
+            return answer.forward(self, *args, **options)
+        state = dict(self.named_parameters()) | dict(self.named_buffers())
+        state = {name: in_dtype(value, SINGLE) for name, value in state.items()}
+        vars(self)["within"] = True
+        try:
+            return torch.func.functional_call(self, state, args, options)
+        finally:
+            vars(self)["within"] = False
+
+    return type(answer.__name__, (answer,), {"forward": forward})
 
 
 def _own(value: Any) -> Any:
