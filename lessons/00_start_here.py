@@ -80,9 +80,10 @@ check("0.1", row_means)
 # 4. **Passed.** Now do it right.
 
 # %% [markdown]
-# A check never guesses: it names a mistake only if your code did the same as that
-# mistake in every case it tried. It judges results, not style. Loops are as good as
-# one-liners.
+# A check does not guess: *What happened* names a mistake only if your code did the same
+# as that mistake in every case it tried. Where it can tell only what an error usually
+# means, it says *often*. It judges results, not style: loops are as good as one-liners,
+# and numbers that were computed in float32 pass, unless an exercise asks for more.
 
 # %% [markdown]
 # **Stuck?** Open the hints under an exercise. If they don't help, borrow the course's

@@ -21,9 +21,10 @@ from worlds import world
 
 from conftest import seeds
 from helpers.checks import CheckFailed, check, exercises, judge
+from helpers.checks.compare import Yardstick
 from helpers.checks.engine import examine
 from helpers.checks.exercise import Answer, Exercise, mistake
-from helpers.checks.observe import cases_of, distance, run_case
+from helpers.checks.observe import cases_of, run_case
 from helpers.exercises import kit
 from tools.build.lesson_cells import solutions, stubs
 from tools.proofs.kill_matrix import answers_with, tried
@@ -164,8 +165,8 @@ def test_a_misconception_is_rejected_and_named(exercise, misconception, shared_r
 @pytest.mark.slow
 @each_misconception
 def test_a_misconception_is_far_from_right(exercise, misconception, shared_runs):
+    """Ten times farther than float32 may be, where that counts as right."""
     answer = exercise.answers[misconception.of]
-    margin = 100 if exercise.kind in CODE else 10  # tolerances
     for number, spelling in enumerate(misconception.spellings):
         apart = []
         for case in memory.cases_of(exercise.id, number % 3):
@@ -173,8 +174,18 @@ def test_a_misconception_is_far_from_right(exercise, misconception, shared_runs)
                 run = memory.run_case(spelling, answer, case)
                 donor = run.module
                 right = memory.run_case(answer.reference, answer, case, donor=donor)
-                apart.append(distance(run.judged, right.judged, case.tolerance))
-        assert max(apart) >= margin, f"spelling {number + 1}: {apart}"
+                yardstick = yardstick_of(exercise, case)
+                apart.append(yardstick.distance(run.judged, right.judged))
+        assert max(apart) >= 10, f"spelling {number + 1}: {apart}"
+
+
+def yardstick_of(exercise, case):
+    """The widest that a check compares a case with."""
+    if exercise.exact or exercise.kind == "value":
+        return Yardstick(case.tolerance)
+    return Yardstick(
+        case.tolerance, memory.lost_in_float32(exercise.answers[case.of], case)
+    )
 
 
 @each([one for one in CHECKABLE if one.id in RANDOM])

@@ -2,7 +2,7 @@
 
 An answer runs on the exercise's cases beside the reference. Where they differ, every
 known misconception runs too; one is named only if it did the same as the answer on
-every case. So a diagnosis is never a guess.
+every case. So a name is never a guess.
 """
 
 import os
@@ -16,9 +16,18 @@ from torch.nn import Module
 
 from helpers.checks import blanks, progress
 from helpers.checks import report as told
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.checks.observe import Run, agree, cases_of, run_case, run_cases, said
+from helpers.checks.compare import Yardstick, rounded
+from helpers.checks.exercise import Answer, Case, Exercise
+from helpers.checks.observe import (
+    Run,
+    cases_of,
+    lost_in_float32,
+    run_case,
+    run_cases,
+)
+from helpers.checks.recognise import Trial, recognise
 from helpers.checks.report import CheckFailed, NotAttempted, Report
+from helpers.checks.symptoms import symptoms
 
 # Lesson number -> the module that holds its exercises.
 LESSONS = {
@@ -35,13 +44,6 @@ LESSONS = {
     10: "gpt",
     11: "generation",
 }
-IN_PLACE = Misconception(
-    "input changed in place",
-    "The results are right, but an input was changed on the way to them; it belongs to "
-    "the caller, who may need it again.",
-    "Look for `+=`, `/=` and names ending in `_` that touch it: work on a copy.",
-    (),
-)
 LIMIT = 10.0  # seconds of the processor until an answer is stopped
 HELPERS = str(Path(__file__).parents[1])
 
@@ -142,14 +144,13 @@ def examine(
         skip: Indices of answers that are not run on their cases.
     """
     cases = cases_of(exercise, seed)
+    reports = []
     for index in range(len(exercise.answers)):
-        if index in skip:
-            continue
-        mine = [case for case in cases if case.of == index]
-        report = _examine_one(exercise, index, answers[index], mine, limit)
-        if report.outcome != "passed":
-            return report
-    return told.passed(exercise)
+        if index not in skip:
+            mine = [case for case in cases if case.of == index]
+            report = _examine_one(exercise, index, answers[index], mine, limit)
+            reports.append((exercise.answers[index].name, report))
+    return told.together(exercise, reports)
 
 
 def borrow(exercise_id: str) -> Any:
@@ -213,23 +214,44 @@ def _examine_one(
             line = blanks.blank(thing) or blanks.student_line(run.raised, file)
             return told.not_attempted(exercise, answer.name, line)
     expected = _expected(answer, cases, runs)
-    failing = [
-        place
-        for place, (case, run) in enumerate(zip(cases, runs, strict=False))
-        if run.raised
-        is not None  # even where the reference raised too, on the student's layers
-        or not agree(run.judged, expected[place].judged, case.tolerance)
-    ]
+    failing, yardsticks, notes = [], [], []
+    for place, (case, run) in enumerate(zip(cases, runs, strict=False)):
+        yardstick, right = _compared(exercise, answer, case, run, expected[place])
+        yardsticks.append(yardstick)
+        if not right:
+            failing.append(place)
+        elif yardstick.lost is not None:
+            notes.append(rounded(run.judged, expected[place].judged))
     if not failing:
-        return told.passed(exercise)
+        return told.passed(exercise, notes[0] if notes else "")
     left = blanks.blank(thing)
     if left:
         return told.not_attempted(exercise, answer.name, left)
-    # Failing cases come first, where most misconceptions can be ruled out at once.
     order = sorted(range(len(runs)), key=lambda place: place not in failing)
-    seen = ([some[place] for place in order] for some in (cases, runs, expected))
-    known = None if len(runs) < len(cases) else recognise(exercise, index, *seen)
-    return told.failed(exercise, answer, cases, runs, expected, failing, known, file)
+    seen = (cases, runs, expected, yardsticks)
+    trial = Trial(answer, thing, *([some[n] for n in order] for some in seen))
+    known = None if len(runs) < len(cases) else recognise(exercise, index, trial)
+    odd = () if known or trial.runs[0].raised is not None else symptoms(trial)
+    return told.failed(exercise, trial, len(failing), known, odd, file)
+
+
+def _compared(
+    exercise: Exercise, answer: Answer, case: Case, run: Run, right: Run
+) -> tuple[Yardstick, bool]:
+    """How the runs of a case are compared, and whether they agree.
+
+    What is strictly right is right. Else it may have been computed in float32, unless
+    the dtype is what is asked for.
+    """
+    strict = Yardstick(case.tolerance)
+    if run.raised is not None:  # even where the reference raised too, on these layers
+        return strict, False
+    if strict.agree(run.judged, right.judged):
+        return strict, True
+    if exercise.exact or exercise.kind == "value":
+        return strict, False
+    loose = Yardstick(case.tolerance, lost_in_float32(answer, case))
+    return loose, loose.agree(run.judged, right.judged)
 
 
 def _callable(answer: Answer, thing: Any) -> bool:
@@ -245,56 +267,6 @@ def _expected(answer: Answer, cases: list[Case], runs: list[Run]) -> list[Run]:
         run_case(answer.reference, answer, case, donor=run.module)
         for case, run in asked
     ]
-
-
-def recognise(
-    exercise: Exercise,
-    index: int,
-    cases: list[Case],
-    runs: list[Run],
-    expected: list[Run],
-) -> Misconception | None:
-    """The only misconception that did the same as the answer on every case."""
-    if _only_in_place(cases, runs, expected):
-        return IN_PLACE
-    matches = [
-        known
-        for known in exercise.misconceptions
-        if known.of == index
-        and any(
-            _alike(exercise.answers[index], spelling, cases, runs)
-            for spelling in known.spellings
-        )
-    ]
-    return matches[0] if len(matches) == 1 else None
-
-
-def _only_in_place(cases: list[Case], runs: list[Run], expected: list[Run]) -> bool:
-    """Whether everything is right, apart from inputs that were changed.
-
-    Where a gradient is asked for, autograd may refuse such a change; that error counts
-    as the same mistake.
-    """
-    changed = any(run.judged.get("inputs", "").startswith("changed") for run in runs)
-    for case, run, right in zip(cases, runs, expected, strict=True):
-        raised = run.raised is not None
-        if changed and raised and "inplace operation" in said(run.raised):
-            continue
-        if not agree(
-            run.judged | {"inputs": "unchanged"}, right.judged, case.tolerance
-        ):
-            return False
-    return True
-
-
-def _alike(answer: Answer, spelling: Any, cases: list[Case], runs: list[Run]) -> bool:
-    for case, run in zip(cases, runs, strict=True):
-        other = run_case(spelling, answer, case, donor=run.module)
-        if not agree(run.judged, other.judged, case.tolerance):
-            return False
-        if not agree(run.clues, other.clues, case.tolerance):
-            return False
-    return True
 
 
 def _is_stub(error: BaseException | None, exercise: Exercise) -> bool:

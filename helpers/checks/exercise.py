@@ -104,6 +104,7 @@ class Exercise:
     minutes: int
     points: int = 0  # 0: not graded
     core: bool = False  # on the core path of the lesson
+    exact: bool = False  # the dtype is part of what is asked: float32 is not enough
     answers: tuple[Answer, ...] = ()
     cases: Callable[[int], list[Case]] = lambda seed: []
     proves: str = ""  # what passing has shown: "shape, scale, mask"

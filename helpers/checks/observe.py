@@ -14,16 +14,18 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from helpers.checks.compare import DOUBLE, SINGLE, difference, in_dtype, losses
 from helpers.checks.exercise import Answer, Case, Exercise, Look
 
 PRINTED = 2000  # characters of the student's own prints that are kept
+LOOKED_AT = "weights"  # a result that is only drawn: no gradient is asked of it
 
 
 class TimeUp(BaseException):
@@ -153,7 +155,12 @@ def run_cases(thing: Any, answer: Answer, cases: list[Case], limit: float) -> li
 
 
 def run_case(
-    thing: Any, answer: Answer, case: Case, limit: float = 60.0, donor: Any = None
+    thing: Any,
+    answer: Answer,
+    case: Case,
+    limit: float = 60.0,
+    donor: Any = None,
+    seed: int = 0,
 ) -> Run:
     """Put an answer to one case.
 
@@ -164,12 +171,13 @@ def run_case(
         limit: Seconds until it is stopped.
         donor: For a class: take over this module's parts, so that two answers are
             compared on the same weights.
+        seed: For what is random when it is called; how it is built does not change.
     """
     run = Run()
     with untouched_world() as printed:
         try:
             with time_limit(max(limit, 0.001)):
-                _observe(run, thing, answer, case, donor)
+                _observe(run, thing, answer, case, donor, seed)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -187,7 +195,9 @@ def said(error: BaseException) -> str:
         return ""
 
 
-def _observe(run: Run, thing: Any, answer: Answer, case: Case, donor: Any) -> None:
+def _observe(
+    run: Run, thing: Any, answer: Answer, case: Case, donor: Any, seed: int
+) -> None:
     torch.default_generator.manual_seed(0)  # manual_seed takes 2 ms, for CUDA's sake
     args = tuple(_own(arg) for arg in case.args)
     call = thing
@@ -202,6 +212,8 @@ def _observe(run: Run, thing: Any, answer: Answer, case: Case, donor: Any) -> No
     if case.gradient:  # no leaves for the answer: it may change its own copies
         args = tuple(_grown(leaf) for leaf in leaves)
     before = _copies(args)
+    if seed:
+        torch.default_generator.manual_seed(seed)
     look = case.look or (lambda call, *args: _call(call, args, case, answer.returns))
     seen = look(call, *args)
     run.judged |= {name: keep(value) for name, value in seen.judged.items()}
@@ -211,9 +223,40 @@ def _observe(run: Run, thing: Any, answer: Answer, case: Case, donor: Any) -> No
     changed = [
         name
         for name, old, new in zip(_names(case), before, args, strict=False)
-        if isinstance(old, Tensor) and not same(old, new.detach(), 0.0)
+        if isinstance(old, Tensor) and difference(old, new.detach()) > 0
     ]
     run.judged["inputs"] = f"changed {', '.join(changed)}" if changed else "unchanged"
+
+
+def lost_in_float32(answer: Answer, case: Case) -> dict[str, float]:
+    """What the course's own answer loses on a case when it computes in float32."""
+    double = replace(case, args=tuple(in_dtype(arg, DOUBLE) for arg in case.args))
+    exact = run_case(answer.reference, answer, double)
+    single = run_case(in_float32(answer.reference), answer, double, donor=exact.module)
+    return losses(single.judged, exact.judged)
+
+
+def in_float32(answer: Any) -> Any:
+    """A function or module class that computes in float32, whatever it is given."""
+    if not isinstance(answer, type):
+        return lambda *args, **options: answer(
+            *(in_dtype(arg, SINGLE) for arg in args),
+            **{name: in_dtype(value, SINGLE) for name, value in options.items()},
+        )
+
+    def forward(self: Any, *args: Any, **options: Any) -> Any:
+        args = tuple(in_dtype(arg, SINGLE) for arg in args)
+        if vars(self).get("within"):
+            return answer.forward(self, *args, **options)
+        state = dict(self.named_parameters()) | dict(self.named_buffers())
+        state = {name: in_dtype(value, SINGLE) for name, value in state.items()}
+        vars(self)["within"] = True
+        try:
+            return torch.func.functional_call(self, state, args, options)
+        finally:
+            vars(self)["within"] = False
+
+    return type(answer.__name__, (answer,), {"forward": forward})
 
 
 def _own(value: Any) -> Any:
@@ -278,7 +321,7 @@ def _grown(leaf: Any) -> Any:
 def _gradients(
     results: Mapping[str, Any], call: Any, leaves: tuple, case: Case, answer: Answer
 ) -> dict[str, Any]:
-    """Gradient of a fixed random mixture of all results, per input and part."""
+    """Gradient of a fixed random mixture of the results, per input and part."""
     wanted = {
         f"gradient of {name}": leaf
         for name, leaf in zip(_names(case), leaves, strict=False)
@@ -292,8 +335,9 @@ def _gradients(
     draw = torch.Generator().manual_seed(1)
     total = sum(
         (value * torch.randn(value.shape, generator=draw).to(value)).sum()
-        for value in results.values()
+        for name, value in results.items()
         if isinstance(value, Tensor) and value.is_floating_point()
+        if name != LOOKED_AT
     )
     if not isinstance(total, Tensor) or not total.requires_grad:
         return dict.fromkeys(wanted, "none: the result is cut off from autograd")
@@ -362,62 +406,3 @@ def _move(module: nn.Module, args: tuple) -> tuple:
         module.double()
     where = next((value.device for value in module.parameters()), None)
     return tuple(arg.to(where) if isinstance(arg, Tensor) else arg for arg in args)
-
-
-def tolerance(value: Any) -> float:
-    """How far two right answers may differ: 1e-9 in float64, 1e-5 in float32."""
-    return 1e-9 if getattr(value, "dtype", torch.float64) == torch.float64 else 1e-5
-
-
-def difference(one: Any, other: Any) -> float:
-    """Largest difference, relative where values exceed 1; inf for another kind.
-
-    Another shape, dtype or NaN pattern is infinitely different; NaN equals NaN and an
-    infinity equals itself.
-    """
-    if isinstance(one, Tensor) and isinstance(other, Tensor):
-        if one.shape != other.shape or one.dtype != other.dtype:
-            return float("inf")
-        if torch.equal(one, other):
-            return 0.0
-        if not one.is_floating_point():
-            return float("inf")
-        apart = (one.double() - other.double()).abs() / other.double().abs().clamp(1)
-        apart[one.isnan() & other.isnan() | (one == other)] = 0.0
-        apart = apart.nan_to_num(nan=float("inf"), posinf=float("inf"))
-        return apart.max().item() if apart.numel() else 0.0
-    numbers = (int, float)
-    if isinstance(other, numbers) and isinstance(one, Tensor) and not one.dim():
-        one = one.item()  # tensor(True) for True: the contract, not the style
-    flags = isinstance(one, bool) or isinstance(other, bool)
-    if isinstance(one, numbers) and isinstance(other, numbers) and not flags:
-        if one == other or one != one and other != other:
-            return 0.0
-        apart = abs(one - other) / max(1.0, abs(other))
-        return apart if apart == apart else float("inf")
-    return 0.0 if type(one) is type(other) and one == other else float("inf")
-
-
-def same(one: Any, other: Any, within: float) -> bool:
-    """Whether two kept values are equal within a tolerance."""
-    return difference(one, other) <= within
-
-
-def agree(one: Mapping, other: Mapping, within: float | None) -> bool:
-    """Whether two observations hold the same entries with the same values."""
-    return one.keys() == other.keys() and all(
-        same(
-            one[name], other[name], tolerance(other[name]) if within is None else within
-        )
-        for name in one
-    )
-
-
-def distance(one: Mapping, other: Mapping, within: float | None) -> float:
-    """The largest difference between two observations, in units of the tolerance."""
-    if one.keys() != other.keys():
-        return float("inf")
-    return max(
-        difference(one[name], other[name]) / (within or tolerance(other[name]))
-        for name in one
-    )

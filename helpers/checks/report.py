@@ -1,24 +1,18 @@
 """What a student is told: outcomes, evidence and the exceptions that carry them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from torch import Tensor, float64
 
 from helpers.checks.blanks import Line, student_line
-from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.checks.observe import (
-    Odd,
-    Run,
-    TimeUp,
-    difference,
-    keep,
-    said,
-    same,
-    tolerance,
-)
+from helpers.checks.compare import Yardstick, difference, tolerance
+from helpers.checks.errors import meaning
+from helpers.checks.exercise import Answer, Case, Exercise
+from helpers.checks.observe import Odd, Run, TimeUp, keep, said
+from helpers.checks.recognise import Known, Trial
 
 MOST = 5  # differences that are listed one by one
 RED, PLAIN = "\x1b[31m", "\x1b[0m"
@@ -34,11 +28,14 @@ class Report:
     borrowed: bool = False
     evidence: tuple[str, ...] = ()
     proven: str = ""
+    note: str = ""  # on an answer that passed: "Computed in float32."
+    second: str | None = None  # the other one, of two known mistakes made at once
 
     def __str__(self) -> str:
         """The text that `check` shows."""
         if self.outcome == "passed":
-            return f"✓ {self.exercise} passed. Shown: {self.proven}."
+            shown = f"✓ {self.exercise} passed. Shown: {self.proven}."
+            return f"{shown} {self.note}".rstrip()
         head = "○" if self.outcome == "not attempted" else "✗"
         state = "borrowed, not counted" if self.borrowed else self.outcome
         lines = [f"{head} {self.exercise} {state}", *self.evidence]
@@ -98,42 +95,91 @@ def borrowed(exercise: Exercise, name: str) -> Report:
     )
 
 
-def passed(exercise: Exercise) -> Report:
+def passed(exercise: Exercise, note: str = "") -> Report:
     """The report for an answer that agrees with the reference on every case."""
-    return Report(exercise.id, "passed", proven=exercise.proves)
+    return Report(exercise.id, "passed", proven=exercise.proves, note=note)
+
+
+def together(exercise: Exercise, reports: list[tuple[str, Report]]) -> Report:
+    """One report on all the answers of an exercise, each under its name.
+
+    The first one that is not passed decides about the outcome.
+    """
+    failed = [report for _, report in reports if report.outcome != "passed"]
+    if not failed:
+        notes = [report.note for _, report in reports if report.note]
+        return passed(exercise, notes[0] if notes else "")
+    if len(reports) == 1:
+        return failed[0]
+    last, evidence = failed[0].evidence[-1], []
+    for name, report in reports:
+        if report.outcome == "passed":
+            evidence.append(f"{name}: right.")
+        elif report.outcome == "not attempted":
+            evidence.append(report.evidence[0])
+        else:
+            evidence += [f"{name}: {report.outcome}.", *report.evidence[:-1]]
+    return replace(failed[0], evidence=(*evidence, last))
 
 
 def failed(
     exercise: Exercise,
-    answer: Answer,
-    cases: list[Case],
-    runs: list[Run],
-    expected: list[Run],
-    failing: list[int],
-    known: Misconception | None,
+    trial: Trial,
+    failing: int,
+    known: Known | None,
+    odd: Iterable[str],
     file: str | None,
 ) -> Report:
-    """The report for an answer that raised, or that differs from the reference."""
-    first = failing[0]
-    case, run, right = cases[first], runs[first], expected[first]
+    """The report for an answer that raised, or that differs from the reference.
+
+    What happened comes first, then where to look, then the first difference.
+
+    Args:
+        exercise: What was asked.
+        trial: The answer's runs, failing cases first.
+        failing: How many of the cases fail.
+        known: The mistakes that explain it, if they are known.
+        odd: What else is odd about it, a sentence each.
+        file: The student's file or cell.
+    """
+    case, run, right = trial.cases[0], trial.runs[0], trial.expected[0]
+    told = _told(known)
     if run.raised is not None:
-        outcome, evidence = "raised", _raised(exercise, answer, case, run, file)
+        outcome = "raised"
+        evidence = _raised(exercise, trial.answer, case, run, file, bool(known))
+        evidence = [*evidence, *told, *_inputs(case)]
     else:
-        outcome, evidence = "wrong", _wrong(exercise, answer, case, run, right)
-    if len(runs) > 1:
-        evidence.append(f"Right in {len(runs) - len(failing)} of {len(runs)} cases.")
+        outcome = "wrong"
+        evidence = _wrong(exercise, trial.answer, case, run, right, trial.yardsticks[0])
+        evidence = [*told, *evidence, *odd]
+    if len(trial.runs) > 1:
+        count = len(trial.runs)
+        evidence.append(f"Right in {count - failing} of {count} cases.")
     if run.printed:
         evidence.append(f"Your code printed: {_short(run.printed.strip(), 300)}")
-    if known:
-        evidence += [f"What happened: {known.done}", f"Where to look: {known.where}"]
-    elif outcome == "wrong" and _numbers_differ(exercise, run, right):
-        evidence.append(
-            "This is none of the mistakes that the check knows by name: go through "
-            "your lines one by one, on an example that you can work out by hand."
-        )
     evidence.append(_stuck(exercise))
-    name = known.name if known else None
-    return Report(exercise.id, outcome, name, evidence=tuple(evidence))
+    names = [one.name for one in known.mistakes] if known and known.certain else []
+    name, second = (*names, None, None)[:2]
+    return Report(exercise.id, outcome, name, evidence=tuple(evidence), second=second)
+
+
+def _told(known: Known | None) -> list[str]:
+    """The two sentences of each mistake."""
+    if known is None:
+        return []
+    if not known.certain:
+        [one] = known.mistakes
+        return [
+            f"What this often means here: {one.done}",
+            f"Where to look: {one.where}",
+        ]
+    lines = []
+    for number, one in enumerate(known.mistakes):
+        lines += [
+            f"What happened{', secondly' if number else ''}: {one.done}",
+            f"Where to look: {one.where}",
+        ]
+    return lines
 
 
 def uncallable(exercise: Exercise, answer: Answer, thing: Any) -> Report:
@@ -155,18 +201,13 @@ def _hints(exercise: Exercise) -> str:
     return f"The hints are under the exercise, and {lends}."
 
 
-def _numbers_differ(exercise: Exercise, run: Run, right: Run) -> bool:
-    """Whether all fits but the numbers: then no other line says where to look."""
-    kinds = {name: _kind(value) for name, value in run.judged.items()}
-    fit = kinds == {name: _kind(value) for name, value in right.judged.items()}
-    for name, value in right.judged.items():
-        if name == "inputs" or name.startswith("part "):
-            fit &= run.judged.get(name) == value
-    return fit and exercise.kind in ("function", "class") and any(kinds.values())
-
-
 def _raised(
-    exercise: Exercise, answer: Answer, case: Case, run: Run, file: str | None
+    exercise: Exercise,
+    answer: Answer,
+    case: Case,
+    run: Run,
+    file: str | None,
+    known: bool,
 ) -> list[str]:
     error = run.raised
     line = student_line(error, file)
@@ -184,17 +225,14 @@ def _raised(
             lines.append(
                 "A test that is to be judged returns False; it does not assert."
             )
-        if "inplace operation" in text:
-            lines.append(
-                "A line changed a tensor whose old numbers the gradient still needs: "
-                "look for `+=`, `/=`, `x[...] =` and names ending in `_`."
-            )
+        elif not known and (explained := meaning(error, text)):
+            lines.append(explained)
         if "dtype" in text and _is_double(case):
             lines.append(
                 "The case is float64: new tensors need the dtype of an input, and "
                 "layers in a plain list stay behind when the model is converted."
             )
-    return [*lines, *_inputs(case)]
+    return lines
 
 
 def _is_double(case: Case) -> bool:
@@ -207,12 +245,18 @@ def _inputs(case: Case) -> list[str]:
         for name, value in zip(case.inputs, case.args, strict=False)
         if not callable(value)  # its name would tell what is wrong with it
     ]
-    built = f"built with {', '.join(map(str, case.init))}; " if case.init else ""
+    given = ", ".join(_short(str(one), 60) for one in case.init)
+    built = f"built with {given}; " if given else ""
     return [f"Case: {case.name}. {built}{'; '.join(shown)}".rstrip("; ")]
 
 
 def _wrong(
-    exercise: Exercise, answer: Answer, case: Case, run: Run, right: Run
+    exercise: Exercise,
+    answer: Answer,
+    case: Case,
+    run: Run,
+    right: Run,
+    yardstick: Yardstick,
 ) -> list[str]:
     if exercise.kind == "value":
         return [_value(answer, run.judged["value"], right.judged["value"])]
@@ -226,8 +270,7 @@ def _wrong(
     shapes_fit = True
     for name in right.judged:
         got, want = run.judged.get(name), right.judged[name]
-        within = tolerance(want) if case.tolerance is None else case.tolerance
-        if name in run.judged and same(got, want, within):
+        if name in run.judged and yardstick.same(name, got, want):
             continue
         if name not in run.judged and "result" in run.judged:
             got = run.judged["result"]
@@ -235,7 +278,9 @@ def _wrong(
             return lines
         axes = answer.returns.get(name, "")
         if name in run.judged or name.startswith("part "):
-            apart.append(_differs(name, got, want, axes, within))
+            seen = yardstick.seen(got, want)
+            within = yardstick.within(name, want)
+            apart.append(_differs(name, seen, want, axes, within))
         else:
             apart.append(f"{name}: expected {_describe(want)}, but there is none.")
             shapes_fit = False

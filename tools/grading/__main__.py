@@ -80,7 +80,8 @@ def grade_all(
 
 def known_mistakes(lessons: Iterable[str]) -> dict[str, set[str]]:
     """Exercise -> the names that a check can give to a wrong answer."""
-    from helpers.checks.engine import IN_PLACE, LESSONS
+    from helpers.checks.engine import LESSONS
+    from helpers.checks.recognise import IN_PLACE
 
     modules = [LESSONS[int(lesson.split("_")[0])] for lesson in lessons]
     return {

@@ -17,9 +17,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from helpers.checks.compare import Yardstick
 from helpers.checks.engine import examine, exercises, find
 from helpers.checks.exercise import Case, Exercise
-from helpers.checks.observe import agree, cases_of, run_case
+from helpers.checks.observe import cases_of, run_case
 from helpers.checks.report import CheckFailed
 from tools.build.lesson_cells import lesson, run_cell, solutions
 from tools.build.stubs import SCAFFOLD, regions, solved
@@ -117,7 +118,7 @@ def _differs(exercise: Exercise, answers: tuple, world: dict[str, Any]) -> str:
                 mine = run_case(answers[of], answer, other, LIMIT, donor=ours.module)
                 if "raised" in ours.judged:
                     continue
-                if not agree(mine.judged, ours.judged, other.tolerance):
+                if not Yardstick(other.tolerance).agree(mine.judged, ours.judged):
                     return other.name
     return ""
 

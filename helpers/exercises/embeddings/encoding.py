@@ -189,6 +189,7 @@ EXERCISES = (
         minutes=15,
         points=3,
         core=True,
+        exact=True,
         answers=(
             Answer(
                 "positional_encoding", positional_encoding, {"table": "length, d_model"}

@@ -121,6 +121,7 @@ EXERCISES = (
         difficulty=4,
         minutes=12,
         points=2,
+        exact=True,
         answers=(Answer("shift_matrix", shift_matrix, {"matrix": "d_model, d_model"}),),
         cases=_cases,
         proves="forwards, backwards and not at all, four widths",

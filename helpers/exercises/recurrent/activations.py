@@ -161,6 +161,7 @@ EXERCISES = (
         difficulty=2,
         minutes=5,
         points=1,
+        exact=True,
         answers=(
             Answer(
                 "slopes",
