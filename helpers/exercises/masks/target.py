@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
-from helpers.exercises.masks.shared import additive, padded_ids
+from helpers.exercises.masks.shared import FILLS, additive, padded_ids
 from helpers.models.masks import look_ahead_mask, padding_mask, target_mask
 
 AXES = {"mask": "batch, heads=1, query, key"}
@@ -73,6 +73,33 @@ def _no_padding(ids: Tensor) -> Tensor:
 
 
 @mistake(
+    "diagonal blocked",
+    "Each token is hidden from itself, too: only what comes before it is left.",
+    "Read row 0: what is left for the first token?",
+)
+def _no_self(ids: Tensor) -> Tensor:
+    return target_mask(ids).tril(-1)
+
+
+@mistake(
+    "future open by one",
+    "Each token sees the next one, which is exactly the token it has to predict.",
+    "Read row 0: how many keys exist when the first token asks?",
+)
+def _by_one(ids: Tensor) -> Tensor:
+    return _square(padding_mask(ids), ids).tril(1)
+
+
+@mistake(
+    "the other triangle",
+    "Padding is hidden, but each token sees itself and its future, not its past.",
+    "Rows are queries, columns are keys. Which corner of the table is the future?",
+)
+def _upper(ids: Tensor) -> Tensor:
+    return padding_mask(ids) & _ahead(ids).T
+
+
+@mistake(
     "padding on the queries",
     "The rows of the padding are blocked, but its columns are not.",
     "The last axis is the key axis: which axis is the sentence on?",
@@ -127,7 +154,7 @@ def _numbers(ids: Tensor) -> Tensor:
     "additive mask",
     "The mask holds 0 and very negative numbers, made to be added to the scores.",
     'The docstring promises a boolean: True means "may attend".',
-    lambda ids: ~target_mask(ids) * -1e9,
+    *(lambda ids, low=low: additive(target_mask(ids), low) for low in FILLS[1:]),
 )
 def _added(ids: Tensor) -> Tensor:
     return additive(target_mask(ids))
@@ -180,6 +207,9 @@ EXERCISES = (
             _either,
             _no_ahead,
             _no_padding,
+            _no_self,
+            _by_one,
+            _upper,
             _rows,
             _both,
             _inverted,
