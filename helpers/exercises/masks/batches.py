@@ -74,9 +74,16 @@ def _collating(call: Callable, pairs: Pairs) -> Look:
     before = copy.deepcopy(pairs)
     result: Any = call(pairs)
     two = isinstance(result, tuple | list) and len(result) == 2
-    tables = dict(zip(("source", "target"), result, strict=True)) if two else {}
+    ids = map(_whole, result) if two else ()
+    tables = dict(zip(("source", "target"), ids, strict=True)) if two else {}
     lists = "unchanged" if pairs == before else "changed"
     return Look({**(tables or {"result": result}), "the lists in pairs": lists})
+
+
+def _whole(ids: Any) -> Any:
+    """Whole numbers of 32 bits are as good: an embedding takes both kinds."""
+    small = isinstance(ids, Tensor) and ids.dtype == torch.int32
+    return ids.long() if small else ids
 
 
 swap = exchanging(collate)
@@ -135,6 +142,22 @@ def _one_width(pairs: Pairs) -> tuple[Tensor, Tensor]:
 )
 def _swapped(pairs: Pairs) -> tuple[Tensor, Tensor]:
     return collate(pairs)[::-1]
+
+
+_ragged = mistake(
+    "not padded",
+    "The lists were made into a tensor as they are, although they differ in length.",
+    "Which length must all rows of a table have, and what fills the shorter ones?",
+    swap(table=torch.tensor),
+)
+
+
+_lists = mistake(
+    "lists instead of tensors",
+    "The rows are padded, but they came back as lists, not as a tensor.",
+    "Which type does the docstring promise?",
+    swap(table=lambda side: _table(side).tolist()),
+)
 
 
 _floats = mistake(
@@ -254,6 +277,8 @@ EXERCISES = (
             _places_first,
             _one_width,
             _swapped,
+            _ragged,
+            _lists,
             _floats,
             _lengthened,
             _same,
