@@ -64,6 +64,15 @@ def _any_width(step: int, d_model: int, warmup: int) -> float:
 
 
 @mistake(
+    "divided by the width itself",
+    "The rate was divided by the width, but it should be divided by its root.",
+    "Look at the exponent of d_model in the formula.",
+)
+def _narrow(step: int, d_model: int, warmup: int) -> float:
+    return min(step**-0.5, step * warmup**-1.5) / d_model
+
+
+@mistake(
     "root instead of its inverse",
     "The rate is multiplied by the root of the width, but it should be divided by it.",
     "Look at the sign of the exponent of d_model.",
@@ -94,6 +103,6 @@ EXERCISES = (
         answers=(Answer("noam_schedule", reference, {"rate": ""}),),
         cases=_cases,
         proves="warm-up, peak and decay, two widths",
-        misconceptions=(_larger, _cold, _rising, _any_width, _wide, _power),
+        misconceptions=(_larger, _cold, _rising, _any_width, _narrow, _wide, _power),
     ),
 )

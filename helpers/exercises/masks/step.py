@@ -16,6 +16,7 @@ from helpers.models.attention import attention
 from helpers.models.masks import padding_mask, target_mask
 
 SMOOTHING = 0.1
+VOCABULARIES = 11, 13  # ids of the source and of the target, padding included
 
 
 class Translator(nn.Module):
@@ -24,8 +25,8 @@ class Translator(nn.Module):
     def __init__(self) -> None:
         """Create two tables and an output layer."""
         super().__init__()
-        self.source, self.target = nn.Embedding(11, 6), nn.Embedding(13, 6)
-        self.last = nn.Linear(6, 13)
+        self.source, self.target = (nn.Embedding(count, 6) for count in VOCABULARIES)
+        self.last = nn.Linear(6, VOCABULARIES[1])
 
     def forward(
         self,
@@ -114,8 +115,10 @@ def _cases(seed: int) -> list[Case]:
         name: str, source: tuple, target: tuple, widths: tuple[int, int], **more: Any
     ) -> Case:
         ids = [
-            padded_ids(draw, lengths, width)
-            for lengths, width in zip((source, target), widths, strict=True)
+            padded_ids(draw, lengths, width, words - 1)
+            for lengths, width, words in zip(
+                (source, target), widths, VOCABULARIES, strict=True
+            )
         ]
         names = ("source", "target")
         look = partial(_two_steps, **more)
