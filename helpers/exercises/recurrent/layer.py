@@ -49,10 +49,15 @@ class RNN(nn.Module):
 
 
 def _biases(network: nn.Module, vocabulary: int, hidden: int) -> Look:
-    """Whether b and b_y are there and used, in a network with fresh weights."""
+    """Whether b and b_y are there and used, in a network with fresh weights.
+
+    The docstring gives W_x none: the lesson counts the parameters of this network.
+    """
     fresh = type(network)(vocabulary, hidden)
     there = {"b (hidden size)": hidden, "b_y (vocabulary)": vocabulary}
-    return Look({name: _at_work(fresh, size) for name, size in there.items()})
+    judged = {name: _at_work(fresh, size) for name, size in there.items()}
+    none = getattr(fresh.W_x, "bias", None) is None
+    return Look({"bias of W_x": "none" if none else "there"} | judged)
 
 
 @torch.no_grad()
@@ -215,7 +220,26 @@ def _without(*parts: str, idle: bool = False) -> type:
     return swap(__init__=create)
 
 
+def _also(*parts: str, without: tuple[str, ...] = ()) -> type:
+    """A network with a bias in these parts, and none in those."""
+
+    def create(self: RNN, vocab_size: int, hidden_size: int) -> None:
+        RNN.__init__(self, vocab_size, hidden_size)
+        for part in (*parts, *without):
+            rows, columns = getattr(self, part).weight.shape
+            setattr(self, part, nn.Linear(columns, rows, bias=part in parts))
+
+    return swap(__init__=create)
+
+
 MISTAKES = (
+    mistake(
+        "a bias of W_x",
+        "W_x has a bias; in the docstring it has none.",
+        "The formula for h_t has one b: with which of the layers does it come?",
+        _also("W_x"),
+        _also("W_x", without=("W_h",)),
+    ),
     mistake(
         "no b",
         "The sum inside the tanh has no bias: neither W_x nor W_h has one.",
@@ -283,16 +307,15 @@ MISTAKES = (
     ),
     mistake(
         "time before batch",
-        "The logits have shape (length, batch, vocabulary): they were stacked along a "
-        "new first axis.",
+        "The logits have shape (length, batch, vocabulary), but the batch comes first.",
         "Which axis should be the new one when you stack the steps?",
         swap(finish=lambda self, logits, h: (torch.stack(logits), h)),
     ),
     mistake(
         "rows and steps mixed up",
-        "The steps were stacked along the first axis and then reshaped, so rows hold "
+        "The steps were joined along the first axis and then reshaped, so rows hold "
         "the logits of other rows.",
-        "Reshaping does not swap axes. Along which axis should the steps be stacked?",
+        "Reshaping does not swap axes. Along which axis should the steps be joined?",
         swap(finish=_reshaped),
     ),
     mistake(
@@ -399,8 +422,8 @@ EXERCISES = (
         ),
         cases=_cases,
         proves="a prediction at every position, the state carried along, zero at "
-        "first and returned at the end, also for a second text, b and b_y, the "
-        "gradient through all steps",
+        "first and returned at the end, also for a second text, b and b_y and no "
+        "other bias, the gradient through all steps",
         misconceptions=MISTAKES,
     ),
 )
