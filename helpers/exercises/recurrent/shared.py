@@ -2,7 +2,7 @@
 
 BIAS_TWICE = (
     "the bias added twice",
-    "The bias was added twice, once for each matrix.",
+    "The bias was added twice.",
     "Count the terms in the formula's sum, and those in your line.",
 )
 BATCH_CUT = (

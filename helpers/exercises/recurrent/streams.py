@@ -160,7 +160,7 @@ def _dealt(ids: Tensor, batch_size: int, length: int) -> Batches:
 
 @mistake(
     "time and batch swapped",
-    "Each piece is (length, batch): time runs down the rows.",
+    "Each piece is (length, batch), so a text runs from top to bottom.",
     "Batch first, everywhere in this course: print the shape of one x.",
 )
 def _swapped(ids: Tensor, batch_size: int, length: int) -> Batches:
@@ -215,6 +215,27 @@ def _exchanged(ids: Tensor, batch_size: int, length: int) -> Batches:
 )
 def _short(ids: Tensor, batch_size: int, length: int) -> Batches:
     return reference(ids, batch_size, length)[:-1]
+
+
+@mistake(
+    "one batch too many",
+    "A batch was counted whose last target does not exist: the text ends one character "
+    "too early for it.",
+    "How many characters do n batches need, with the last target?",
+    lambda ids, rows, length: _without_last_target(ids, rows, length, rows, -1),
+)
+def _long(ids: Tensor, batch_size: int, length: int) -> Batches:
+    width = len(ids) // (batch_size * length) * length
+    return _without_last_target(ids, batch_size, length, batch_size, width)
+
+
+def _without_last_target(
+    ids: Tensor, batch_size: int, length: int, *shape: int
+) -> Batches:
+    """Inputs and targets laid out alike; the targets may be one too few."""
+    used = len(ids) // (batch_size * length) * batch_size * length
+    x, y = (ids[n : used + n].reshape(shape) for n in (0, 1))
+    return list(zip(x.split(length, 1), y.split(length, 1), strict=True))
 
 
 @mistake(
@@ -289,6 +310,7 @@ EXERCISES = (
             _overlapping,
             _exchanged,
             _short,
+            _long,
             _only_the_last,
             _stretched,
             _leftovers,
