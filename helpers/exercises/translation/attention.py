@@ -1,5 +1,6 @@
 """8.3: additive attention, and the axis that a softmax ran over."""
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +17,7 @@ from helpers.checks.exercise import (
 )
 from helpers.exercises.attention.shared import ROWS
 from helpers.exercises.kit import exchanging, normal
+from helpers.exercises.masks.shared import BLOCKERS, FILLS, filling
 from helpers.exercises.translation.shared import kinds, outputs, real, remember
 
 Both = tuple[Tensor, Tensor]
@@ -102,6 +104,24 @@ def _cases(seed: int) -> list[Case]:
 
 
 swap = exchanging(AdditiveAttention)
+
+
+def _blocking(block: Callable, out: Callable = Tensor.logical_not) -> Callable:
+    """A step `block` that blocks in this way, and what `out(mask)` says."""
+    return lambda self, scores, mask: (
+        scores if mask is None else block(scores, out(mask))
+    )
+
+
+def _over_axis(axis: int) -> tuple[type, ...]:
+    """The softmax over this axis, after every usual way to block."""
+    return tuple(
+        swap(
+            weigh=lambda self, scores, mask: self.block(scores, mask).softmax(axis),
+            block=_blocking(block),
+        )
+        for block in BLOCKERS
+    )
 
 
 def _zeroed_after(self: Any, scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -198,14 +218,14 @@ MISTAKES = (
         "row.",
         "A query asks, the keys compete. Along which axis do the weights of one query "
         "lie?",
-        swap(weigh=lambda self, scores, mask: self.block(scores, mask).softmax(1)),
+        *_over_axis(1),
     ),
     mistake(
         "softmax over the batch",
         "The softmax ran over the sentences of the batch.",
         "A query asks, the keys compete. Along which axis do the weights of one query "
         "lie?",
-        swap(weigh=lambda self, scores, mask: self.block(scores, mask).softmax(0)),
+        *_over_axis(0),
     ),
     mistake(
         "padding attended",
@@ -218,16 +238,7 @@ MISTAKES = (
         "mask inverted",
         "What may be attended to was blocked, and the rest was not.",
         "True means: may attend.",
-        swap(
-            block=lambda self, scores, mask: (
-                scores if mask is None else scores.masked_fill(mask, float("-inf"))
-            )
-        ),
-        swap(
-            block=lambda self, scores, mask: (
-                scores if mask is None else scores.masked_fill(mask, -1e9)
-            )
-        ),
+        *(swap(block=_blocking(block, Tensor.clone)) for block in BLOCKERS),
     ),
     mistake(
         "blocked after the softmax",
@@ -280,7 +291,7 @@ MISTAKES = (
     ),
     mistake(
         "dot product",
-        "Queries and keys were compared by their dot product, as in lesson 02.",
+        "Queries and keys were compared by a dot product, as in lesson 02.",
         "Additive attention has a third part, v. What does it score?",
         swap(score=_dot),
         swap(score=_scaled_dot),
@@ -365,11 +376,15 @@ MISTAKES = (
                 self.score(query, memory),
             )
         ),
-        swap(
-            forward=lambda self, query, memory, mask=None: (
-                self.weigh(self.score(query, memory), mask) @ memory,
-                self.block(self.score(query, memory), mask),
+        *(
+            swap(
+                forward=lambda self, query, memory, mask=None: (
+                    self.weigh(self.score(query, memory), mask) @ memory,
+                    self.block(self.score(query, memory), mask),
+                ),
+                block=_blocking(filling(fill)),
             )
+            for fill in FILLS
         ),
     ),
 )

@@ -251,8 +251,8 @@ MISTAKES = (
     ),
     mistake(
         "an axis too many",
-        "The state that `nn.GRU` returns besides its output has an extra axis for its "
-        "layers, and it is the state after the padding.",
+        "The context is what `nn.GRU` returns besides its output: it has an extra "
+        "axis, for the layers, and it is the state after the padding.",
         "Print the shapes of both things that `nn.GRU` returns.",
         swap(forward=_states_of_all),
     ),
