@@ -30,10 +30,17 @@ def _table(
 
 
 def collate(
-    pairs: Pairs, *, table: Callable[[list[list[int]]], Tensor] = _table
+    pairs: Pairs,
+    *,
+    table: Callable[[list[list[int]]], Tensor] = _table,
+    second: Callable[[list[list[int]]], Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The course's own answer to the first half of 6.6, with a step to replace."""
-    return table([source for source, _ in pairs]), table([t for _, t in pairs])
+    """The course's own answer to the first half of 6.6, with steps to replace.
+
+    `second` makes the table of the targets, where that is another.
+    """
+    sources, targets = ([list(pair[side]) for pair in pairs] for side in (0, 1))
+    return table(sources), (second or table)(targets)
 
 
 def shift(target: Tensor) -> tuple[Tensor, Tensor]:
@@ -101,10 +108,8 @@ _filler = mistake(
     "wrong padding id",
     "Short sentences are padded with an id other than 0.",
     "Which id does every mask in this lesson take for padding?",
-    swap(table=partial(_table, filler=1)),
-    swap(table=partial(_table, filler=2)),
-    swap(table=partial(_table, filler=-100)),
-    swap(table=partial(_table, filler=-1)),
+    *(swap(table=partial(_table, filler=filler)) for filler in (1, 2, -100, -1)),
+    *(swap(second=partial(_table, filler=filler)) for filler in (2, -100)),
 )
 
 

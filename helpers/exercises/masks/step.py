@@ -286,6 +286,19 @@ MISTAKES = (
         swap(loss_of=_reshaped),
     ),
     mistake(
+        "rows and positions mixed up",
+        "Logits and labels no longer line up after your reshaping: most predictions "
+        "were compared with the label of another position.",
+        "Flatten both in the same way, or move the vocabulary to axis 1.",
+        swap(loss_of=lambda logits, labels: _flattened(logits, labels.T)),
+    ),
+    mistake(
+        "only the last position",
+        "In each row, only the prediction at the last position was scored.",
+        "After how many of the tokens does the decoder make a prediction?",
+        swap(loss_of=lambda logits, y: _flattened(logits[:, -1:], y[:, -1:])),
+    ),
+    mistake(
         "sum instead of mean",
         "The losses were added up, so large batches make large steps.",
         "Should the loss grow with the number of tokens in the batch?",
@@ -333,6 +346,21 @@ MISTAKES = (
             )
             for loss_of in (_cross_entropy, _flattened)
         ),
+    ),
+    mistake(
+        "mask from the other ids",
+        "A mask was made from the ids of the other language, so it has another length.",
+        "The model takes two masks. From which ids is each made?",
+        swap(masks=lambda s, written, t: (padding_mask(written), target_mask(written))),
+        swap(masks=lambda s, written, t: (padding_mask(s), target_mask(s))),
+    ),
+    mistake(
+        "mask inverted",
+        "One of the two masks, or both, says False where the model may attend.",
+        "True means: may attend. Print both masks for one short sentence.",
+        swap(masks=lambda s, written, t: (~padding_mask(s), target_mask(written))),
+        swap(masks=lambda s, written, t: (padding_mask(s), ~target_mask(written))),
+        swap(masks=lambda s, written, t: (~padding_mask(s), ~target_mask(written))),
     ),
     mistake(
         "source mask not passed on",

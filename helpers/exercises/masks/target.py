@@ -36,6 +36,10 @@ def _ahead(ids: Tensor) -> Tensor:
     return look_ahead_mask(ids.shape[1])
 
 
+def _wide(ids: Tensor) -> tuple[int, int]:
+    return ids.shape[1], ids.shape[1]
+
+
 def _square(mask: Tensor, ids: Tensor) -> Tensor:
     return mask.expand(len(ids), 1, ids.shape[1], ids.shape[1]).clone()
 
@@ -151,6 +155,17 @@ def _numbers(ids: Tensor) -> Tensor:
 
 
 @mistake(
+    "a triangle of numbers",
+    "The triangle holds floating-point numbers, which `&`, `|` and `~` refuse.",
+    "Which dtype does `torch.ones` have by default, and which one has your other mask?",
+    lambda ids: torch.ones(_wide(ids)).tril() & padding_mask(ids),
+    lambda ids: padding_mask(ids) & ~torch.ones(_wide(ids)).triu(1),
+)
+def _float_triangle(ids: Tensor) -> Tensor:
+    return padding_mask(ids) & torch.ones(_wide(ids)).tril()
+
+
+@mistake(
     "additive mask",
     "The mask holds 0 and very negative numbers, made to be added to the scores.",
     'The docstring promises a boolean: True means "may attend".',
@@ -215,6 +230,7 @@ EXERCISES = (
             _inverted,
             _mixed,
             _numbers,
+            _float_triangle,
             _added,
             _flat,
             _bare,
