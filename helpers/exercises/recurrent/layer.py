@@ -312,6 +312,19 @@ MISTAKES = (
         swap(finish=lambda self, logits, h: (torch.stack(logits), h)),
     ),
     mistake(
+        "time on the last axis",
+        "The logits have shape (batch, vocabulary, length), but the vocabulary comes "
+        "last.",
+        "Which axis should be the new one when you stack the steps?",
+        swap(finish=lambda self, logits, h: (torch.stack(logits, -1), h)),
+    ),
+    mistake(
+        "outputs swapped",
+        "The state came first and the logits second.",
+        "In which order does the docstring promise them?",
+        swap(finish=lambda self, logits, h: (h, torch.stack(logits, 1))),
+    ),
+    mistake(
         "rows and steps mixed up",
         "The steps were joined along the first axis and then reshaped, so rows hold "
         "the logits of other rows.",
@@ -370,6 +383,33 @@ MISTAKES = (
         "step after step.",
         "Compare your loop with your `rnn_step`.",
         swap(step=lambda self, one, h: self.W_x(one) + self.W_h(h)),
+    ),
+    mistake(
+        "tanh of a part",
+        "The tanh was not applied to the sum as a whole.",
+        "Compare your loop with your `rnn_step`: where does the bracket close?",
+        swap(step=lambda self, one, h: self.W_x(one).tanh() + self.W_h(h).tanh()),
+        swap(step=lambda self, one, h: self.W_x(one).tanh() + self.W_h(h)),
+        swap(step=lambda self, one, h: self.W_x(one) + self.W_h(h).tanh()),
+    ),
+    mistake(
+        "W_h unused",
+        "The old state was not multiplied by W_h, or was not used at all.",
+        "Which lines of your `forward` mention each of the three layers?",
+        swap(step=lambda self, one, h: (self.W_x(one) + h).tanh()),
+        swap(step=lambda self, one, h: self.W_x(one).tanh()),
+    ),
+    mistake(
+        "x unused",
+        "The characters have no influence on the state.",
+        "Which lines of your `forward` mention each of the three layers?",
+        swap(step=lambda self, one, h: self.W_h(h).tanh()),
+    ),
+    mistake(
+        "the old state added",
+        "The old state was added to the result, as in a residual connection.",
+        "In a plain RNN the new state replaces the old one.",
+        swap(step=lambda self, one, h: h + RNN.step(self, one, h)),
     ),
     mistake(
         "another activation",
