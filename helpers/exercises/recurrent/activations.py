@@ -124,6 +124,8 @@ def _own_dtype(x: Tensor) -> Slopes:
     "a negative slope",
     "For negative x the third slope is -1, as if the function were falling there.",
     "What does the ReLU return for -2 and for -3?",
+    lambda x: (*slopes(x)[:2], torch.where(x > 0, 1.0, -1.0).to(x)),
+    lambda x: (*slopes(x)[:2], torch.where(x >= 0, 1.0, -1.0).to(x)),
 )
 def _sign(x: Tensor) -> Slopes:
     return *slopes(x)[:2], x.sign()

@@ -76,6 +76,16 @@ def _own_vocabulary(text: str, characters: str) -> Tensor:
 
 
 @mistake(
+    "the vocabulary sorted",
+    "The characters were sorted first, but not every vocabulary comes in that order.",
+    "A character's id is its place in `characters`, as they are given.",
+    lambda text, characters: encode(text, "".join(sorted(characters, reverse=True))),
+)
+def _sorted(text: str, characters: str) -> Tensor:
+    return encode(text, "".join(sorted(characters)))
+
+
+@mistake(
     "floating-point ids",
     "The ids are floating-point numbers, which torch does not accept as indices.",
     "Which dtype does `torch.zeros` have by default, and which one does `torch.tensor` "
@@ -206,6 +216,7 @@ EXERCISES = (
             _from_one,
             _code_points,
             _own_vocabulary,
+            _sorted,
             _floats,
             _lower_case,
             _trimmed,

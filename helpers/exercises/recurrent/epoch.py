@@ -260,9 +260,9 @@ MISTAKES = (
     ),
     mistake(
         "not clipped",
-        "The gradients were not clipped before the optimizer used them.",
-        "Which call computes the gradients, which one uses them, and where between "
-        "the two should they be clipped?",
+        "Gradients longer than `clip` reached the optimizer as they were.",
+        "Which call computes the gradients, which one uses them, and what happens to "
+        "them between the two?",
         swap(update=_unclipped),
         swap(update=_clipped_first),
         swap(update=_clipped_last),
@@ -339,6 +339,12 @@ MISTAKES = (
                 logits.reshape(len(y), logits.shape[2], -1), y
             )
         ),
+    ),
+    mistake(
+        "losses of a batch added up",
+        "The losses of all characters of a batch were added up, not averaged.",
+        "Should the loss grow with the number of characters in a batch?",
+        swap(loss_of=lambda logits, y: _loss(logits, y) * y.numel()),
     ),
     mistake(
         "a character ignored",

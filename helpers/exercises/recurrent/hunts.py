@@ -51,6 +51,9 @@ def _cases(seed: int) -> list[Case]:
     "through them again.",
     "Which tensor method gives the same numbers without their history?",
     lambda state: (state.retain_grad(), state)[1],
+    lambda state: state * 1,
+    lambda state: state + 0,
+    lambda state: state.view_as(state),
 )
 def _kept(state: Tensor) -> Tensor:
     return state

@@ -249,6 +249,18 @@ def _only_the_last(ids: Tensor, batch_size: int, length: int) -> Batches:
 
 
 @mistake(
+    "targets missing at the end of a row",
+    "The targets were cut from the inputs, which end one character before the last "
+    "target of a row.",
+    "Where in the text is the target of the last character of a row?",
+)
+def _cut_from_inputs(ids: Tensor, batch_size: int, length: int) -> Batches:
+    used = batch_size * length * _count(ids, batch_size, length)
+    x = ids[:used].view(batch_size, -1)
+    return list(zip(x.split(length, 1), x[:, 1:].split(length, 1), strict=False))
+
+
+@mistake(
     "rows as long as possible",
     "The spare characters were spread over the rows, so row b does not start at "
     "character b times n times T.",
@@ -312,6 +324,7 @@ EXERCISES = (
             _short,
             _long,
             _only_the_last,
+            _cut_from_inputs,
             _stretched,
             _leftovers,
         ),
