@@ -151,6 +151,18 @@ MISTAKES = (
         *_cutting(lambda logits, k: logits <= _threshold(logits, k)),
     ),
     mistake(
+        "only the best kept",
+        "One character of each row was kept, whatever k is.",
+        "Which of the k best logits is the threshold: the first, or the last?",
+        swap(cut=lambda logits, k: _kept(logits, 1)),
+    ),
+    mistake(
+        "logarithms",
+        "The logarithms of the probabilities came back.",
+        "In which range should each number lie, and to what should a row add up?",
+        swap(softmax=lambda logits: logits.log_softmax(-1)),
+    ),
+    mistake(
         "k ignored",
         "Every character can still be drawn.",
         "Where does your code use `top_k`?",
@@ -190,9 +202,10 @@ MISTAKES = (
     ),
     mistake(
         "the k best blocked",
-        "The k best were blocked, and the others kept.",
+        "The best were blocked, and the others kept.",
         "Print your mask for one row: is it True for what stays or for what goes?",
         *_cutting(lambda logits, k: logits >= _threshold(logits, k)),
+        *_cutting(lambda logits, k: logits > _threshold(logits, k))[:1],
     ),
     mistake(
         "a softmax of probabilities",
@@ -209,7 +222,7 @@ MISTAKES = (
         "The thresholds have shape (B,), one per row, which does not line up with "
         "(B, V): the last axes are compared first.",
         "Print both shapes. Which axis should the thresholds keep?",
-        swap(cut=lambda logits, k: logits[logits < _threshold(logits, k)[:, 0]]),
+        *_cutting(lambda logits, k: logits < _threshold(logits, k)[:, 0])[:1],
     ),
     mistake(
         "not renormalized",

@@ -168,6 +168,19 @@ MISTAKES = (
         swap(draw=lambda chances: chances.argmax(-1, keepdim=True)),
     ),
     mistake(
+        "an axis lost",
+        "The new characters have shape (B,), which can't be joined to a text (B, T).",
+        "Print the shape of what you draw. Which axis is missing for `torch.cat`?",
+        swap(draw=lambda chances: torch.multinomial(chances, 1)[:, 0]),
+        swap(draw=lambda chances: chances.argmax(-1)),
+    ),
+    mistake(
+        "a softmax of probabilities",
+        "Probabilities went through a second softmax and came out almost equal.",
+        "Does `chances` return logits or probabilities? And what does the draw expect?",
+        swap(shape=lambda *given: chances(*given).softmax(-1)),
+    ),
+    mistake(
         "dropout while sampling",
         "The model wrote in training mode, with its dropout active.",
         "Which method switches a module to evaluation mode?",

@@ -13,7 +13,7 @@ BATCH_CUT = (
 )
 NO_SIGMOID = (
     "no sigmoid on the gates",
-    "The gates went through a tanh, or through nothing at all, so they can be "
+    "At least one gate went through a tanh, or through nothing at all, so it can be "
     "negative.",
     "A gate says how much, from 0 to 1. Which function gives such numbers?",
 )
