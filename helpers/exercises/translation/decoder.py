@@ -181,6 +181,7 @@ MISTAKES = (
         "which of the two do you need?",
         swap(finish=lambda self, states: self.final_layer(states[:, -1])),
         swap(finish=lambda self, states: self.final_layer(states[:, -1:])),
+        swap(finish=lambda self, states: self.final_layer(states[:, -1])[None]),
     ),
     mistake(
         "probabilities, not logits",
@@ -189,6 +190,18 @@ MISTAKES = (
         "What does `F.cross_entropy` expect?",
         swap(finish=lambda self, states: self.final_layer(states).softmax(-1)),
         swap(finish=lambda self, states: self.final_layer(states).log_softmax(-1)),
+    ),
+    mistake(
+        "words, not scores",
+        "The most likely word of each position came back, not a score for each word.",
+        "What does `F.cross_entropy` expect?",
+        swap(finish=lambda self, states: self.final_layer(states).argmax(-1)),
+    ),
+    mistake(
+        "vocabulary before the words",
+        "The logits are (batch, vocabulary, words), but the vocabulary comes last.",
+        "Which shape does the docstring promise?",
+        swap(finish=lambda self, states: self.final_layer(states).mT),
     ),
     mistake(
         "states, not scores",
