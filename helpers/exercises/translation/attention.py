@@ -188,6 +188,17 @@ def _summed(self: Any, query: Tensor, memory: Tensor) -> Tensor:
     return (q + k).tanh().sum(-1)
 
 
+def _without(*unused: str) -> Callable:
+    """A score for which these parts are left out."""
+
+    def score(self: Any, query: Tensor, memory: Tensor) -> Tensor:
+        q = query if "W_q" in unused else self.W_q(query)
+        k = memory if "W_k" in unused else self.W_k(memory)
+        return self.v((q[:, :, None] + k[:, None]).tanh()).squeeze(-1)
+
+    return score
+
+
 def _one_to_one(self: Any, query: Tensor, memory: Tensor) -> Tensor:
     """Query t meets key t alone where there are as many of both, or one query."""
     return self.v((self.W_q(query) + self.W_k(memory)).tanh()).squeeze(-1)
@@ -250,10 +261,58 @@ MISTAKES = (
     ),
     mistake(
         "blocked scores set to 0",
-        "A blocked score became 0, which is a score like any other.",
+        "A blocked score became 0, or nearly 0, which is a score like any other.",
         "Which score gets the weight 0 from a softmax?",
         swap(
             block=lambda self, scores, mask: scores if mask is None else scores * mask
+        ),
+    ),
+    mistake(
+        "mask added as it is",
+        "The mask was added to the scores, where True counts as 1 and False as 0.",
+        "Which score gets the weight 0 from a softmax?",
+        swap(
+            block=lambda self, scores, mask: scores if mask is None else scores + mask
+        ),
+    ),
+    mistake(
+        "no mask not expected",
+        "Without a mask the answer ends in an error: it works on None.",
+        "What is `mask` when the caller gives none?",
+        swap(block=lambda self, scores, mask: filling(FILLS[0])(scores, ~mask)),
+        swap(block=lambda self, scores, mask: filling(FILLS[0])(scores, mask == 0)),
+    ),
+    mistake(
+        "no softmax",
+        "The scores did not go through a softmax, so the weights of a query do not sum "
+        "to 1.",
+        "What makes shares of one whole out of a row of scores?",
+        *(
+            swap(
+                weigh=lambda self, scores, mask, bend=bend: bend(
+                    self.block(scores, mask)
+                ),
+                block=_blocking(block),
+            )
+            for bend in (torch.clone, torch.sigmoid)
+            for block in BLOCKERS
+        ),
+    ),
+    mistake(
+        "W_q or W_k unused",
+        "The queries did not go through W_q, or the memory not through W_k.",
+        "Which of the three parts has not been used?",
+        *(
+            swap(score=_without(*unused))
+            for unused in (("W_q",), ("W_k",), ("W_q", "W_k"))
+        ),
+    ),
+    mistake(
+        "outputs swapped",
+        "The weights came first and the output second.",
+        "In which order does the docstring promise them?",
+        swap(
+            forward=lambda self, *inputs: AdditiveAttention.forward(self, *inputs)[::-1]
         ),
     ),
     mistake(
@@ -329,9 +388,11 @@ MISTAKES = (
     ),
     mistake(
         "v forgotten",
-        "The entries after the tanh were added up, each with the same weight.",
+        "The entries after the tanh were added up or averaged: each has the same "
+        "weight.",
         "Which of the parts has not been used?",
         swap(score=_summed),
+        swap(score=lambda self, q, m: _summed(self, q, m) / q.shape[-1]),
     ),
     mistake(
         "queries and keys on each other's axes",
