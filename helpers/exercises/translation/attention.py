@@ -289,12 +289,12 @@ MISTAKES = (
         "What makes shares of one whole out of a row of scores?",
         *(
             swap(
-                weigh=lambda self, scores, mask, bend=bend: bend(
+                weigh=lambda self, scores, mask, instead=instead: instead(
                     self.block(scores, mask)
                 ),
                 block=_blocking(block),
             )
-            for bend in (torch.clone, torch.sigmoid)
+            for instead in (torch.clone, torch.sigmoid)
             for block in BLOCKERS
         ),
     ),

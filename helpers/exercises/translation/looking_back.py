@@ -291,8 +291,8 @@ MISTAKES = (
     ),
     mistake(
         "padding attended",
-        "The mask never reached the attention.",
-        "Follow `mask` from the arguments to the attention.",
+        "The mask has no effect, so padding is attended to as well.",
+        "Follow `mask` from the arguments through the attention to its softmax.",
         swap(
             ask=lambda self, state, memory, mask: AttentionDecoder.ask(
                 self, state, memory, None
