@@ -416,7 +416,8 @@ show("right", weights, digits=3)
 # Never trust a mask that you have only read. Write a test for **any** model that maps
 # ids (B, T) to logits (B, T, V): change one token and look which rows of the logits
 # change. It is judged on models that are right and on models that leak, some at a
-# single place.
+# single place. One of those it gets again and again: a test that finds a leak only most
+# of the time will miss it once.
 
 
 # %% exercise="6.5"

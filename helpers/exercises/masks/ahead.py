@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
-from helpers.exercises.masks.shared import additive
+from helpers.exercises.masks.shared import FILLS, additive
 from helpers.models.masks import look_ahead_mask
 
 
@@ -67,9 +67,9 @@ def _upper(length: int) -> Tensor:
 
 @mistake(
     "numbers instead of booleans",
-    "The triangle is right, but it holds numbers; `&`, `~` and torch's attention take "
-    "those for something else.",
-    "Which dtype does `torch.ones` have by default?",
+    "The triangle is right, but it holds numbers, and what is done with it next needs "
+    "booleans: `~mask`, for instance, and `masked_fill`.",
+    "Which dtype does the docstring promise, and which one does `torch.ones` have?",
     lambda length: torch.ones(length, length).tril().long(),
     lambda length: torch.ones(length, length).tril().int(),
     lambda length: torch.ones(length, length).tril().to(torch.uint8),
@@ -94,7 +94,7 @@ def _marked(length: int) -> Tensor:
     "additive mask",
     "The mask holds 0 and very negative numbers, made to be added to the scores.",
     'The docstring promises a boolean: True means "may attend".',
-    lambda length: (~look_ahead_mask(length)) * -1e9,
+    *(lambda n, low=low: additive(look_ahead_mask(n), low) for low in FILLS[1:]),
 )
 def _added(length: int) -> Tensor:
     return additive(look_ahead_mask(length))
@@ -120,7 +120,7 @@ def _alone(length: int) -> Tensor:
 
 @mistake(
     "more axes than promised",
-    "The triangle is right, but it has extra axes in front.",
+    "The triangle is right, but it has at least one extra axis in front.",
     "The docstring promises (T, T). Broadcasting adds the others by itself.",
     lambda length: look_ahead_mask(length)[None],
 )

@@ -30,10 +30,17 @@ def _table(
 
 
 def collate(
-    pairs: Pairs, *, table: Callable[[list[list[int]]], Tensor] = _table
+    pairs: Pairs,
+    *,
+    table: Callable[[list[list[int]]], Tensor] = _table,
+    second: Callable[[list[list[int]]], Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The course's own answer to the first half of 6.6, with a step to replace."""
-    return table([source for source, _ in pairs]), table([t for _, t in pairs])
+    """The course's own answer to the first half of 6.6, with steps to replace.
+
+    `second` makes the table of the targets, where that is another.
+    """
+    sources, targets = ([list(pair[side]) for pair in pairs] for side in (0, 1))
+    return table(sources), (second or table)(targets)
 
 
 def shift(target: Tensor) -> tuple[Tensor, Tensor]:
@@ -74,9 +81,16 @@ def _collating(call: Callable, pairs: Pairs) -> Look:
     before = copy.deepcopy(pairs)
     result: Any = call(pairs)
     two = isinstance(result, tuple | list) and len(result) == 2
-    tables = dict(zip(("source", "target"), result, strict=True)) if two else {}
+    ids = map(_whole, result) if two else ()
+    tables = dict(zip(("source", "target"), ids, strict=True)) if two else {}
     lists = "unchanged" if pairs == before else "changed"
     return Look({**(tables or {"result": result}), "the lists in pairs": lists})
+
+
+def _whole(ids: Any) -> Any:
+    """Whole numbers of 32 bits are as good: an embedding takes both kinds."""
+    small = isinstance(ids, Tensor) and ids.dtype == torch.int32
+    return ids.long() if small else ids
 
 
 swap = exchanging(collate)
@@ -94,10 +108,8 @@ _filler = mistake(
     "wrong padding id",
     "Short sentences are padded with an id other than 0.",
     "Which id does every mask in this lesson take for padding?",
-    swap(table=partial(_table, filler=1)),
-    swap(table=partial(_table, filler=2)),
-    swap(table=partial(_table, filler=-100)),
-    swap(table=partial(_table, filler=-1)),
+    *(swap(table=partial(_table, filler=filler)) for filler in (1, 2, -100, -1)),
+    *(swap(second=partial(_table, filler=filler)) for filler in (2, -100)),
 )
 
 
@@ -135,6 +147,22 @@ def _one_width(pairs: Pairs) -> tuple[Tensor, Tensor]:
 )
 def _swapped(pairs: Pairs) -> tuple[Tensor, Tensor]:
     return collate(pairs)[::-1]
+
+
+_ragged = mistake(
+    "not padded",
+    "The lists were made into a tensor as they are, although they differ in length.",
+    "Which length must all rows of a table have, and what fills the shorter ones?",
+    swap(table=torch.tensor),
+)
+
+
+_lists = mistake(
+    "lists instead of tensors",
+    "The rows are padded, but they came back as lists, not as a tensor.",
+    "Which type does the docstring promise?",
+    swap(table=lambda side: _table(side).tolist()),
+)
 
 
 _floats = mistake(
@@ -254,6 +282,8 @@ EXERCISES = (
             _places_first,
             _one_width,
             _swapped,
+            _ragged,
+            _lists,
             _floats,
             _lengthened,
             _same,

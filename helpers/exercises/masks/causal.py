@@ -1,17 +1,19 @@
 """6.5: a test for leaks, judged on models that are right and on models that leak."""
 
+import random
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.kit import exchanging
 from helpers.models.masks import look_ahead_mask
 
 IDS = 11  # the patients take ids from 0 to 10
 MOST = 16  # and at most this many tokens, as the stub's docstring says
 LENGTH, PLACES = 10, range(1, 10)
+TRIES = 40  # a test that misses one leak in eleven misses one of these: 98 % sure
 
 
 class Patient(nn.Module):
@@ -56,6 +58,16 @@ class Patient(nn.Module):
         scores = x @ x.mT / 8**0.5  # (B, T, T)
         scores = scores.masked_fill(~mask, float("-inf"))
         return (x + scores.softmax(-1) @ x).tanh() @ self.last
+
+
+class Whisper(Patient):
+    """Has a right mask, but adds token 1 to row 0, whatever token it is."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(B, T) -> (B, T, V)."""
+        logits, second = super().forward(ids), self.table[ids[:, 1:2]] @ self.last
+        logits[:, : second.shape[1]] += second
+        return logits
 
 
 def _everything(length: int) -> Tensor:
@@ -132,18 +144,31 @@ def is_causal(
     length: int = LENGTH,
     copy: Callable[[Tensor], Tensor] = torch.clone,
     read: Callable[[Tensor], Tensor] = torch.clone,
+    new: Callable[[Tensor], Tensor] = lambda old: (old + 1) % IDS,
 ) -> bool:
     """The course's own answer to 6.5; the keywords are for the misconceptions.
 
-    Change one token after another; for each of them, `rows` must stay the same.
+    Change one token after another; for each of them, `rows` must stay the same. The ids
+    are drawn as the stub draws them.
     """
-    draw = torch.Generator().manual_seed(3)
-    ids = torch.randint(0, IDS, (2, length), generator=draw)
+    ids = torch.randint(0, IDS, (1, length))
     before = read(model(ids))
     for place in places:
         other = copy(ids)
-        other[:, place] = (other[:, place] + 3) % IDS
+        other[:, place] = new(other[:, place])
         if not same((read(model(other)) - before)[:, rows(place)]):
+            return False
+    return True
+
+
+def _drawn_again(model: Callable) -> bool:
+    """Draws the changed token and all behind it."""
+    ids = torch.randint(0, IDS, (1, LENGTH))
+    before = model(ids)
+    for place in PLACES:
+        other = torch.randint(0, IDS, ids.shape)
+        other[:, :place] = ids[:, :place]
+        if not _largest((model(other) - before)[:, :place]):
             return False
     return True
 
@@ -171,19 +196,46 @@ MISTAKES = (
         lambda model: False,
     ),
     mistake(
-        "token 3 never changed",
-        "A leak from token 3 into row 2 goes unnoticed: only the last token is "
-        "changed, or the sentence is too short.",
-        "Where else could a leak be? Change every token of a longer sentence in turn.",
+        "only the end looked at",
+        "Of the leaks at a single place only that from the last token is noticed.",
+        "Where else could a leak be? Follow the token that you change, place by place.",
         swap(places=(LENGTH - 1,)),
+        swap(places=(LENGTH - 2, LENGTH - 1)),
     ),
     mistake(
-        "only one position looked at",
-        "One position stands for all, so leaks elsewhere go unnoticed.",
-        "Change every token in turn, and compare every row before it.",
+        "some positions left out",
+        "Leaks at some positions go unnoticed: a token there is never changed, or a "
+        "row before it is never compared.",
+        "Follow your loop: which token is changed in each turn, and which rows are "
+        "compared?",
         swap(rows=lambda place: slice(1)),
         swap(places=(LENGTH // 2,)),
         swap(places=(1,)),
+        swap(places=(1, 2)),
+    ),
+    mistake(
+        "one clean position is enough",
+        "The test calls a model causal as soon as one token has no influence on the "
+        "rows before it.",
+        "When do you know that nothing leaks: after one turn of the loop, or at its "
+        "end?",
+        lambda model: any(is_causal(model, places=(place,)) for place in PLACES),
+    ),
+    mistake(
+        "an id that the model doesn't know",
+        "The changed token got an id that the model does not have.",
+        "From which number to which do the ids go, and what becomes of the last one?",
+        swap(new=lambda old: old + 1),
+        swap(new=lambda old: torch.full_like(old, IDS)),
+    ),
+    mistake(
+        "replaced by chance",
+        "A token is at times replaced by itself, and then no row can change: a leak "
+        "is noticed on some days and not on others.",
+        "Which numbers can your new token be, and what if it is the old one?",
+        swap(new=lambda old: torch.randint(0, IDS, old.shape)),
+        swap(new=torch.zeros_like),
+        _drawn_again,
     ),
     mistake(
         "row 0 never compared",
@@ -241,7 +293,8 @@ MISTAKES = (
     ),
     mistake(
         "exact comparison",
-        "Rounded numbers were compared exactly, so a right model fails too.",
+        "A right model is said to leak because its sums were rounded differently: the "
+        "comparison leaves no room for that.",
         "How far apart can two roundings of the same float32 number be?",
         swap(same=lambda difference: bool((difference == 0).all())),
         swap(same=lambda difference: difference.abs().sum() == 0),
@@ -255,8 +308,25 @@ MISTAKES = (
 )
 
 
+def _again(call: Callable, model: Callable) -> Look:
+    """Whether the verdict on one model is always the same, whatever is drawn."""
+    verdicts = set()
+    for seed in range(TRIES):
+        torch.default_generator.manual_seed(seed)
+        random.seed(seed)
+        verdicts.add(bool(call(model)))
+        if len(verdicts) == 2:
+            break
+    said = str(*verdicts) if len(verdicts) == 1 else "now True, now False"
+    return Look({f"verdict on {TRIES} tries": said})
+
+
 def _patients(seed: int) -> list[Case]:
-    return [Case(name, (one,), inputs=("model",)) for name, one in PATIENTS.items()]
+    again = "a model in which token 1 gets into row 0, again and again"
+    return [
+        *(Case(name, (one,), inputs=("model",)) for name, one in PATIENTS.items()),
+        Case(again, (Whisper(),), inputs=("model",), look=_again),
+    ]
 
 
 EXERCISES = (
@@ -269,7 +339,8 @@ EXERCISES = (
         points=3,
         answers=(Answer("is_causal", is_causal, {"verdict": ""}),),
         cases=_patients,
-        proves="two right models pass your test, nine that leak do not",
+        proves="two right models pass your test, nine that leak do not, and one more "
+        f"is caught {TRIES} times out of {TRIES}",
         misconceptions=MISTAKES,
     ),
 )

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
-from helpers.exercises.masks.shared import additive, padded_ids
+from helpers.exercises.masks.shared import FILLS, additive, padded_ids
 from helpers.models.masks import padding_mask
 
 AXES = {"mask": "batch, heads=1, query=1, key"}
@@ -66,9 +66,8 @@ def _both(ids: Tensor) -> Tensor:
 
 @mistake(
     "wrong padding id",
-    "An id other than 0 is taken for padding.",
+    "Real tokens are hidden: an id other than 0 is taken for padding.",
     "Which id does the padding have? Print one row of ids next to its mask.",
-    lambda ids: (ids != -1)[:, None, None, :],
     lambda ids: (ids > 1)[:, None, None, :],
     lambda ids: (ids != 2)[:, None, None, :],
     lambda ids: (ids != ids[:, -1:])[:, None, None, :],
@@ -78,21 +77,42 @@ def _other_id(ids: Tensor) -> Tensor:
 
 
 @mistake(
+    "nothing hidden",
+    "Every entry is True: the padding may be attended to as well.",
+    "Which id does the padding have? Print one row of ids next to its mask.",
+    lambda ids: torch.ones_like(ids, dtype=torch.bool)[:, None, None, :],
+)
+def _open(ids: Tensor) -> Tensor:
+    return (ids != -1)[:, None, None, :]
+
+
+@mistake(
     "axes missing",
     "The mask has fewer axes than (batch, heads, query, key), so it lines up with the "
     "wrong ones.",
     "Shapes line up from the right. Where would the batch end up?",
     lambda ids: (ids != 0)[:, None, :],
-    lambda ids: (ids != 0)[None, None],
+    lambda ids: (ids != 0)[:, :, None],
+    lambda ids: (ids != 0)[None],
 )
 def _flat(ids: Tensor) -> Tensor:
     return ids != 0
 
 
 @mistake(
+    "batch not first",
+    "The mask has four axes, but its first one is not the batch.",
+    "The axes are batch, heads, query, key: at which places do your new axes belong?",
+    lambda ids: (ids != 0)[None, :, None],
+)
+def _late_batch(ids: Tensor) -> Tensor:
+    return (ids != 0)[None, None]
+
+
+@mistake(
     "numbers instead of booleans",
-    "The mask is right, but it holds numbers; `&`, `~` and torch's attention take "
-    "those for something else.",
+    "The mask is right, but it holds numbers, and what is done with it next needs "
+    "booleans: `~mask`, for instance, and `masked_fill`.",
     "What does a comparison return, before anything is converted?",
     lambda ids: (ids != 0).long()[:, None, None, :],
     lambda ids: (ids != 0).int()[:, None, None, :],
@@ -118,7 +138,10 @@ def _marked(ids: Tensor) -> Tensor:
     "additive mask",
     "The mask holds 0 and very negative numbers, made to be added to the scores.",
     'The docstring promises a boolean: True means "may attend".',
-    lambda ids: (ids == 0)[:, None, None, :] * -1e9,
+    *(
+        lambda ids, low=low: additive(ids != 0, low)[:, None, None, :]
+        for low in FILLS[1:]
+    ),
 )
 def _added(ids: Tensor) -> Tensor:
     return additive(ids != 0)[:, None, None, :]
@@ -163,7 +186,9 @@ EXERCISES = (
             _queries,
             _both,
             _other_id,
+            _open,
             _flat,
+            _late_batch,
             _numbers,
             _marked,
             _added,

@@ -55,12 +55,39 @@ def _rising(step: int, d_model: int, warmup: int) -> float:
 
 
 @mistake(
+    "both terms added",
+    "The two terms were added, so the rate is too high, most of all at its peak.",
+    "What does the formula do with its two terms?",
+)
+def _sum(step: int, d_model: int, warmup: int) -> float:
+    return d_model**-0.5 * (step**-0.5 + step * warmup**-1.5)
+
+
+@mistake(
+    "counted from 0",
+    "The rate is that of the next step, as if steps were counted from 0.",
+    "Which number does the first step have?",
+)
+def _next(step: int, d_model: int, warmup: int) -> float:
+    return noam_schedule(step + 1, d_model, warmup)
+
+
+@mistake(
     "width left out",
     "The width has no influence: wide models get the same rate as narrow ones.",
     "What comes before the bracket in the formula?",
 )
 def _any_width(step: int, d_model: int, warmup: int) -> float:
     return min(step**-0.5, step * warmup**-1.5)
+
+
+@mistake(
+    "divided by the width itself",
+    "The rate was divided by the width, but it should be divided by its root.",
+    "Look at the exponent of d_model in the formula.",
+)
+def _narrow(step: int, d_model: int, warmup: int) -> float:
+    return min(step**-0.5, step * warmup**-1.5) / d_model
 
 
 @mistake(
@@ -94,6 +121,16 @@ EXERCISES = (
         answers=(Answer("noam_schedule", reference, {"rate": ""}),),
         cases=_cases,
         proves="warm-up, peak and decay, two widths",
-        misconceptions=(_larger, _cold, _rising, _any_width, _wide, _power),
+        misconceptions=(
+            _larger,
+            _cold,
+            _rising,
+            _sum,
+            _next,
+            _any_width,
+            _narrow,
+            _wide,
+            _power,
+        ),
     ),
 )

@@ -1,11 +1,13 @@
-"""What the exercises share: padded ids, and masks that are added."""
+"""What the exercises share: padded ids, and the ways to block a score."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from helpers.exercises.kit import words
+
+FILLS = (float("-inf"), -1e9, -1e4, -1e20, None)  # None: the lowest of the dtype
 
 
 def padded_ids(
@@ -23,6 +25,25 @@ def padded_ids(
     return ids
 
 
-def additive(mask: Tensor) -> Tensor:
-    """0 where the mask is True, minus infinity elsewhere."""
-    return torch.zeros(mask.shape).masked_fill(~mask, float("-inf"))
+def filling(fill: float | None) -> Callable[[Tensor, Tensor], Tensor]:
+    """What replaces the scores that are out by this number."""
+
+    def blocked(scores: Tensor, out: Tensor) -> Tensor:
+        low = torch.finfo(scores.dtype).min if fill is None else fill
+        return scores.masked_fill(out, low)
+
+    return blocked
+
+
+def _adding(fill: float) -> Callable[[Tensor, Tensor], Tensor]:
+    return lambda scores, out: scores + out * fill
+
+
+# (scores, out) -> scores. They differ where everything is out: then -inf gives NaN, a
+# number in its place gives equal weights, and one that is added leaves the weights.
+BLOCKERS = (filling(FILLS[0]), filling(FILLS[1]), _adding(-1e9), _adding(-1e4))
+
+
+def additive(mask: Tensor, fill: float | None = float("-inf")) -> Tensor:
+    """0 where the mask is True, this number elsewhere."""
+    return filling(fill)(torch.zeros(mask.shape), ~mask)

@@ -16,6 +16,7 @@ from helpers.models.attention import attention
 from helpers.models.masks import padding_mask, target_mask
 
 SMOOTHING = 0.1
+VOCABULARIES = 11, 13  # ids of the source and of the target, padding included
 
 
 class Translator(nn.Module):
@@ -24,8 +25,8 @@ class Translator(nn.Module):
     def __init__(self) -> None:
         """Create two tables and an output layer."""
         super().__init__()
-        self.source, self.target = nn.Embedding(11, 6), nn.Embedding(13, 6)
-        self.last = nn.Linear(6, 13)
+        self.source, self.target = (nn.Embedding(count, 6) for count in VOCABULARIES)
+        self.last = nn.Linear(6, VOCABULARIES[1])
 
     def forward(
         self,
@@ -114,8 +115,10 @@ def _cases(seed: int) -> list[Case]:
         name: str, source: tuple, target: tuple, widths: tuple[int, int], **more: Any
     ) -> Case:
         ids = [
-            padded_ids(draw, lengths, width)
-            for lengths, width in zip((source, target), widths, strict=True)
+            padded_ids(draw, lengths, width, words - 1)
+            for lengths, width, words in zip(
+                (source, target), widths, VOCABULARIES, strict=True
+            )
         ]
         names = ("source", "target")
         look = partial(_two_steps, **more)
@@ -283,6 +286,19 @@ MISTAKES = (
         swap(loss_of=_reshaped),
     ),
     mistake(
+        "rows and positions mixed up",
+        "Logits and labels no longer line up after your reshaping: most predictions "
+        "were compared with the label of another position.",
+        "Flatten both in the same way, or move the vocabulary to axis 1.",
+        swap(loss_of=lambda logits, labels: _flattened(logits, labels.T)),
+    ),
+    mistake(
+        "only the last position",
+        "In each row, only the prediction at the last position was scored.",
+        "After how many of the tokens does the decoder make a prediction?",
+        swap(loss_of=lambda logits, y: _flattened(logits[:, -1:], y[:, -1:])),
+    ),
+    mistake(
         "sum instead of mean",
         "The losses were added up, so large batches make large steps.",
         "Should the loss grow with the number of tokens in the batch?",
@@ -330,6 +346,21 @@ MISTAKES = (
             )
             for loss_of in (_cross_entropy, _flattened)
         ),
+    ),
+    mistake(
+        "mask from the other ids",
+        "A mask was made from the ids of the other language, so it has another length.",
+        "The model takes two masks. From which ids is each made?",
+        swap(masks=lambda s, written, t: (padding_mask(written), target_mask(written))),
+        swap(masks=lambda s, written, t: (padding_mask(s), target_mask(s))),
+    ),
+    mistake(
+        "mask inverted",
+        "One of the two masks, or both, says False where the model may attend.",
+        "True means: may attend. Print both masks for one short sentence.",
+        swap(masks=lambda s, written, t: (~padding_mask(s), target_mask(written))),
+        swap(masks=lambda s, written, t: (padding_mask(s), ~target_mask(written))),
+        swap(masks=lambda s, written, t: (~padding_mask(s), ~target_mask(written))),
     ),
     mistake(
         "source mask not passed on",

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
-from helpers.exercises.masks.shared import additive, padded_ids
+from helpers.exercises.masks.shared import FILLS, additive, padded_ids
 from helpers.models.masks import look_ahead_mask, padding_mask, target_mask
 
 AXES = {"mask": "batch, heads=1, query, key"}
@@ -34,6 +34,10 @@ def reference(ids: Tensor) -> Tensor:
 
 def _ahead(ids: Tensor) -> Tensor:
     return look_ahead_mask(ids.shape[1])
+
+
+def _wide(ids: Tensor) -> tuple[int, int]:
+    return ids.shape[1], ids.shape[1]
 
 
 def _square(mask: Tensor, ids: Tensor) -> Tensor:
@@ -70,6 +74,33 @@ def _no_ahead(ids: Tensor) -> Tensor:
 )
 def _no_padding(ids: Tensor) -> Tensor:
     return _ahead(ids)
+
+
+@mistake(
+    "diagonal blocked",
+    "Each token is hidden from itself, too: only what comes before it is left.",
+    "Read row 0: what is left for the first token?",
+)
+def _no_self(ids: Tensor) -> Tensor:
+    return target_mask(ids).tril(-1)
+
+
+@mistake(
+    "future open by one",
+    "Each token sees the next one, which is exactly the token it has to predict.",
+    "Read row 0: how many keys exist when the first token asks?",
+)
+def _by_one(ids: Tensor) -> Tensor:
+    return _square(padding_mask(ids), ids).tril(1)
+
+
+@mistake(
+    "the other triangle",
+    "Padding is hidden, but each token sees itself and its future, not its past.",
+    "Rows are queries, columns are keys. Which corner of the table is the future?",
+)
+def _upper(ids: Tensor) -> Tensor:
+    return padding_mask(ids) & _ahead(ids).T
 
 
 @mistake(
@@ -124,10 +155,21 @@ def _numbers(ids: Tensor) -> Tensor:
 
 
 @mistake(
+    "a triangle of numbers",
+    "The triangle holds floating-point numbers, which `&`, `|` and `~` refuse.",
+    "Which dtype does `torch.ones` have by default, and which one has your other mask?",
+    lambda ids: torch.ones(_wide(ids)).tril() & padding_mask(ids),
+    lambda ids: padding_mask(ids) & ~torch.ones(_wide(ids)).triu(1),
+)
+def _float_triangle(ids: Tensor) -> Tensor:
+    return padding_mask(ids) & torch.ones(_wide(ids)).tril()
+
+
+@mistake(
     "additive mask",
     "The mask holds 0 and very negative numbers, made to be added to the scores.",
     'The docstring promises a boolean: True means "may attend".',
-    lambda ids: ~target_mask(ids) * -1e9,
+    *(lambda ids, low=low: additive(target_mask(ids), low) for low in FILLS[1:]),
 )
 def _added(ids: Tensor) -> Tensor:
     return additive(target_mask(ids))
@@ -180,11 +222,15 @@ EXERCISES = (
             _either,
             _no_ahead,
             _no_padding,
+            _no_self,
+            _by_one,
+            _upper,
             _rows,
             _both,
             _inverted,
             _mixed,
             _numbers,
+            _float_triangle,
             _added,
             _flat,
             _bare,

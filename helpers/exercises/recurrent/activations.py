@@ -109,9 +109,23 @@ def _relu_itself(x: Tensor) -> Slopes:
 
 
 @mistake(
+    "a dtype of its own",
+    "The third slope is right, but its dtype is not that of x.",
+    "What does a comparison return, and what does your code make of it?",
+    lambda x: (*slopes(x)[:2], (x > 0).float()),
+    lambda x: (*slopes(x)[:2], (x > 0).long()),
+    lambda x: (*slopes(x)[:2], (x > 0).int()),
+)
+def _own_dtype(x: Tensor) -> Slopes:
+    return *slopes(x)[:2], x > 0
+
+
+@mistake(
     "a negative slope",
     "For negative x the third slope is -1, as if the function were falling there.",
     "What does the ReLU return for -2 and for -3?",
+    lambda x: (*slopes(x)[:2], torch.where(x > 0, 1.0, -1.0).to(x)),
+    lambda x: (*slopes(x)[:2], torch.where(x >= 0, 1.0, -1.0).to(x)),
 )
 def _sign(x: Tensor) -> Slopes:
     return *slopes(x)[:2], x.sign()
@@ -178,6 +192,7 @@ EXERCISES = (
             _squared_sigmoid,
             _one_factor,
             _relu_itself,
+            _own_dtype,
             _sign,
             _overflow,
             _divided,

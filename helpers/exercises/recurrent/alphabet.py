@@ -76,9 +76,20 @@ def _own_vocabulary(text: str, characters: str) -> Tensor:
 
 
 @mistake(
+    "the vocabulary sorted",
+    "The characters were sorted first, but not every vocabulary comes in that order.",
+    "A character's id is its place in `characters`, as they are given.",
+    lambda text, characters: encode(text, "".join(sorted(characters, reverse=True))),
+)
+def _sorted(text: str, characters: str) -> Tensor:
+    return encode(text, "".join(sorted(characters)))
+
+
+@mistake(
     "floating-point ids",
     "The ids are floating-point numbers, which torch does not accept as indices.",
-    "What dtype does `torch.tensor` give to a list of whole numbers?",
+    "Which dtype does `torch.zeros` have by default, and which one does `torch.tensor` "
+    "give to whole numbers?",
 )
 def _floats(text: str, characters: str) -> Tensor:
     return encode(text, characters).float()
@@ -100,7 +111,7 @@ def _lowered(one: str, characters: str) -> str:
 
 @mistake(
     "ends stripped before encoding",
-    "Spaces and newlines at the ends of the text got no id.",
+    "Spaces and newlines at one end of the text, or at both, got no id.",
     "A space is a character like any other: each one needs an id.",
     lambda text, characters: encode(text.rstrip(), characters),
     lambda text, characters: encode(text.lstrip(), characters),
@@ -162,7 +173,7 @@ def _lowered_text(ids: Tensor, characters: str) -> str:
 
 @mistake(
     "ends stripped after decoding",
-    "The text came back without the spaces or newlines at its ends.",
+    "The text came back without the spaces or newlines at one end, or at both.",
     "A space is a character like any other. What does your code do to the text at the "
     "end?",
     lambda ids, characters: decode(ids, characters).rstrip(),
@@ -205,6 +216,7 @@ EXERCISES = (
             _from_one,
             _code_points,
             _own_vocabulary,
+            _sorted,
             _floats,
             _lower_case,
             _trimmed,

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
 from helpers.exercises.kit import exchanging, normal
+from helpers.exercises.masks.shared import BLOCKERS
 
 
 def _threshold(logits: Tensor, top_k: int) -> Tensor:
@@ -75,8 +76,12 @@ def _cases(seed: int) -> list[Case]:
     ]
 
 
-def _blocking(logits: Tensor, out: Tensor) -> Tensor:
-    return logits.masked_fill(out, float("-inf"))
+def _cutting(out: Callable[[Tensor, int], Tensor], **more: Callable) -> tuple:
+    """Blocks the logits for which `out(logits, k)` is True, in every usual way."""
+    return tuple(
+        swap(cut=lambda logits, k, block=block: block(logits, out(logits, k)), **more)
+        for block in BLOCKERS
+    )
 
 
 def _again(others: float, always: bool) -> Callable:
@@ -127,7 +132,10 @@ MISTAKES = (
         "The probabilities of each character add up to 1 over the rows; those of each "
         "row should add up to 1 over the characters.",
         "Along which axis of (batch, vocabulary) is a character chosen?",
-        swap(softmax=lambda logits: logits.softmax(0)),
+        *_cutting(
+            lambda logits, k: logits < _threshold(logits, k),
+            softmax=lambda logits: logits.softmax(0),
+        ),
     ),
     mistake(
         "one more than k",
@@ -140,7 +148,19 @@ MISTAKES = (
         "one fewer than k",
         "One character too few was kept; with k = 1 none is left.",
         "Does the k-th best logit pass your comparison?",
-        swap(cut=lambda logits, k: _blocking(logits, logits <= _threshold(logits, k))),
+        *_cutting(lambda logits, k: logits <= _threshold(logits, k)),
+    ),
+    mistake(
+        "only the best kept",
+        "One character of each row was kept, whatever k is.",
+        "Which of the k best logits is the threshold: the first, or the last?",
+        swap(cut=lambda logits, k: _kept(logits, 1)),
+    ),
+    mistake(
+        "logarithms",
+        "The logarithms of the probabilities came back.",
+        "In which range should each number lie, and to what should a row add up?",
+        swap(softmax=lambda logits: logits.log_softmax(-1)),
     ),
     mistake(
         "k ignored",
@@ -182,9 +202,10 @@ MISTAKES = (
     ),
     mistake(
         "the k best blocked",
-        "The k best were blocked, and the others kept.",
+        "The best were blocked, and the others kept.",
         "Print your mask for one row: is it True for what stays or for what goes?",
-        swap(cut=lambda logits, k: _blocking(logits, logits >= _threshold(logits, k))),
+        *_cutting(lambda logits, k: logits >= _threshold(logits, k)),
+        *_cutting(lambda logits, k: logits > _threshold(logits, k))[:1],
     ),
     mistake(
         "a softmax of probabilities",
@@ -198,14 +219,10 @@ MISTAKES = (
     ),
     mistake(
         "axis of the threshold lost",
-        "The thresholds have shape (B,), one per row, and against (B, V) they "
-        "broadcast along the wrong axis.",
+        "The thresholds have shape (B,), one per row, which does not line up with "
+        "(B, V): the last axes are compared first.",
         "Print both shapes. Which axis should the thresholds keep?",
-        swap(
-            cut=lambda logits, k: _blocking(
-                logits, logits < _threshold(logits, k)[:, 0]
-            )
-        ),
+        *_cutting(lambda logits, k: logits < _threshold(logits, k)[:, 0])[:1],
     ),
     mistake(
         "not renormalized",
@@ -218,19 +235,9 @@ MISTAKES = (
         "one threshold for all rows",
         "Every row was cut at the same logit.",
         "The k best of each row are wanted. What shape does your threshold have?",
-        swap(
-            cut=lambda logits, k: _blocking(logits, logits < _threshold(logits, k)[0])
-        ),
-        swap(
-            cut=lambda logits, k: _blocking(
-                logits, logits < _threshold(logits, k).min()
-            )
-        ),
-        swap(
-            cut=lambda logits, k: _blocking(
-                logits, logits < logits.flatten().topk(k).values[-1]
-            )
-        ),
+        *_cutting(lambda logits, k: logits < _threshold(logits, k)[0]),
+        *_cutting(lambda logits, k: logits < _threshold(logits, k).min()),
+        *_cutting(lambda logits, k: logits < logits.flatten().topk(k).values[-1]),
     ),
     mistake(
         "only k columns",

@@ -176,6 +176,26 @@ def _cleared_late(model: nn.Module, optimizer: Optimizer, loss: Tensor, clip) ->
     optimizer.step()
 
 
+def _step_between(model: nn.Module, optimizer: Optimizer, loss: Tensor, clip) -> None:
+    optimizer.step()
+    optimizer.zero_grad()
+    loss.backward()
+    clip_grad_norm_(model.parameters(), clip)
+
+
+def _step_uncleared(model: nn.Module, optimizer: Optimizer, loss: Tensor, clip) -> None:
+    optimizer.step()
+    loss.backward()
+    clip_grad_norm_(model.parameters(), clip)
+
+
+def _step_on_nothing(model: nn.Module, optimizer: Optimizer, loss: Tensor, clip):
+    optimizer.zero_grad()
+    optimizer.step()
+    loss.backward()
+    clip_grad_norm_(model.parameters(), clip)
+
+
 def _retained(model: nn.Module, optimizer: Optimizer, loss: Tensor, clip) -> None:
     optimizer.zero_grad()
     loss.backward(retain_graph=True)
@@ -206,8 +226,8 @@ swap = exchanging(train_epoch)
 MISTAKES = (
     mistake(
         "state not detached",
-        "The state carries its history into the next batch, and `backward` runs into "
-        "a graph that has been freed.",
+        "`backward` ran into a graph that it has freed already: the state carries its "
+        "history into the next batch, unless `backward` is called twice for one loss.",
         "Exercise 7.5: what has to happen to the state between two batches?",
         swap(carry=lambda state: state),
     ),
@@ -240,9 +260,9 @@ MISTAKES = (
     ),
     mistake(
         "not clipped",
-        "The gradients were not clipped before the optimizer used them.",
-        "Which call computes the gradients, which one uses them, and where between "
-        "the two should they be clipped?",
+        "Gradients longer than `clip` reached the optimizer as they were.",
+        "Which call computes the gradients, which one uses them, and what happens to "
+        "them between the two?",
         swap(update=_unclipped),
         swap(update=_clipped_first),
         swap(update=_clipped_last),
@@ -286,7 +306,16 @@ MISTAKES = (
         "A training step has four calls: clear, backward, clip, step. In which order?",
         swap(update=_no_step),
         swap(update=_cleared_late),
+        swap(update=_step_on_nothing),
         swap(update=lambda model, optimizer, loss, clip: None),
+    ),
+    mistake(
+        "step before backward",
+        "The optimizer moved the weights between the prediction and `backward`, which "
+        "needs them as they were.",
+        "A training step has four calls: clear, backward, clip, step. In which order?",
+        swap(update=_step_between),
+        swap(update=_step_uncleared),
     ),
     mistake(
         "vocabulary on the last axis",
@@ -309,6 +338,20 @@ MISTAKES = (
             loss_of=lambda logits, y: F.cross_entropy(
                 logits.reshape(len(y), logits.shape[2], -1), y
             )
+        ),
+    ),
+    mistake(
+        "losses of a batch added up",
+        "The losses of all characters of a batch were added up, not averaged.",
+        "Should the loss grow with the number of characters in a batch?",
+        swap(loss_of=lambda logits, y: _loss(logits, y) * y.numel()),
+    ),
+    mistake(
+        "a character ignored",
+        "Targets with the id 0 do not count in the loss, as padding did in lesson 06.",
+        "Which character has the id 0 here, and is it to be learned?",
+        swap(
+            loss_of=lambda logits, y: F.cross_entropy(logits.mT, y, ignore_index=0),
         ),
     ),
     mistake(

@@ -1,6 +1,7 @@
 """7.9: one step of a GRU, with torch's reset gate."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import torch
@@ -175,8 +176,11 @@ MISTAKES = (
     ),
     mistake(
         *NO_SIGMOID,
-        swap(gates=lambda r, z: (r.tanh(), z.tanh())),
-        swap(gates=lambda r, z: (r, z)),
+        *(
+            swap(gates=lambda r, z, one=one, two=two: (one(r), two(z)))
+            for one, two in product((torch.sigmoid, torch.tanh, torch.clone), repeat=2)
+            if (one, two) != (torch.sigmoid, torch.sigmoid)
+        ),
     ),
     mistake(
         "candidate not gated",

@@ -51,6 +51,9 @@ def _cases(seed: int) -> list[Case]:
     "through them again.",
     "Which tensor method gives the same numbers without their history?",
     lambda state: (state.retain_grad(), state)[1],
+    lambda state: state * 1,
+    lambda state: state + 0,
+    lambda state: state.view_as(state),
 )
 def _kept(state: Tensor) -> Tensor:
     return state
@@ -58,7 +61,7 @@ def _kept(state: Tensor) -> Tensor:
 
 @mistake(
     "copied with its history",
-    "A clone is a copy of the numbers, but it keeps their history.",
+    "The state was cloned: a clone has the same numbers, and the same history.",
     "What has to be cut off is not the numbers, but where they came from.",
 )
 def _cloned(state: Tensor) -> Tensor:
@@ -88,7 +91,7 @@ def _flagged(state: Tensor) -> Tensor:
 
 @mistake(
     "NumPy too early",
-    "A NumPy array can't hold a history, so torch refuses to convert the tensor.",
+    "The state was converted to NumPy while it had its history, which torch refuses.",
     "Read the error: which call does it want first?",
 )
 def _numpy(state: Tensor) -> Tensor:

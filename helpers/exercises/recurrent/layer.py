@@ -49,10 +49,15 @@ class RNN(nn.Module):
 
 
 def _biases(network: nn.Module, vocabulary: int, hidden: int) -> Look:
-    """Whether b and b_y are there and used, in a network with fresh weights."""
+    """Whether b and b_y are there and used, in a network with fresh weights.
+
+    The docstring gives W_x none: the lesson counts the parameters of this network.
+    """
     fresh = type(network)(vocabulary, hidden)
     there = {"b (hidden size)": hidden, "b_y (vocabulary)": vocabulary}
-    return Look({name: _at_work(fresh, size) for name, size in there.items()})
+    judged = {name: _at_work(fresh, size) for name, size in there.items()}
+    none = getattr(fresh.W_x, "bias", None) is None
+    return Look({"bias of W_x": "none" if none else "there"} | judged)
 
 
 @torch.no_grad()
@@ -215,7 +220,26 @@ def _without(*parts: str, idle: bool = False) -> type:
     return swap(__init__=create)
 
 
+def _also(*parts: str, without: tuple[str, ...] = ()) -> type:
+    """A network with a bias in these parts, and none in those."""
+
+    def create(self: RNN, vocab_size: int, hidden_size: int) -> None:
+        RNN.__init__(self, vocab_size, hidden_size)
+        for part in (*parts, *without):
+            rows, columns = getattr(self, part).weight.shape
+            setattr(self, part, nn.Linear(columns, rows, bias=part in parts))
+
+    return swap(__init__=create)
+
+
 MISTAKES = (
+    mistake(
+        "a bias of W_x",
+        "W_x has a bias; in the docstring it has none.",
+        "The formula for h_t has one b: with which of the layers does it come?",
+        _also("W_x"),
+        _also("W_x", without=("W_h",)),
+    ),
     mistake(
         "no b",
         "The sum inside the tanh has no bias: neither W_x nor W_h has one.",
@@ -283,16 +307,28 @@ MISTAKES = (
     ),
     mistake(
         "time before batch",
-        "The logits have shape (length, batch, vocabulary): they were stacked along a "
-        "new first axis.",
+        "The logits have shape (length, batch, vocabulary), but the batch comes first.",
         "Which axis should be the new one when you stack the steps?",
         swap(finish=lambda self, logits, h: (torch.stack(logits), h)),
     ),
     mistake(
+        "time on the last axis",
+        "The logits have shape (batch, vocabulary, length), but the vocabulary comes "
+        "last.",
+        "Which axis should be the new one when you stack the steps?",
+        swap(finish=lambda self, logits, h: (torch.stack(logits, -1), h)),
+    ),
+    mistake(
+        "outputs swapped",
+        "The state came first and the logits second.",
+        "In which order does the docstring promise them?",
+        swap(finish=lambda self, logits, h: (h, torch.stack(logits, 1))),
+    ),
+    mistake(
         "rows and steps mixed up",
-        "The steps were stacked along the first axis and then reshaped, so rows hold "
+        "The steps were joined along the first axis and then reshaped, so rows hold "
         "the logits of other rows.",
-        "Reshaping does not swap axes. Along which axis should the steps be stacked?",
+        "Reshaping does not swap axes. Along which axis should the steps be joined?",
         swap(finish=_reshaped),
     ),
     mistake(
@@ -349,6 +385,33 @@ MISTAKES = (
         swap(step=lambda self, one, h: self.W_x(one) + self.W_h(h)),
     ),
     mistake(
+        "tanh of a part",
+        "The tanh was not applied to the sum as a whole.",
+        "Compare your loop with your `rnn_step`: where does the bracket close?",
+        swap(step=lambda self, one, h: self.W_x(one).tanh() + self.W_h(h).tanh()),
+        swap(step=lambda self, one, h: self.W_x(one).tanh() + self.W_h(h)),
+        swap(step=lambda self, one, h: self.W_x(one) + self.W_h(h).tanh()),
+    ),
+    mistake(
+        "W_h unused",
+        "The old state was not multiplied by W_h, or was not used at all.",
+        "Which lines of your `forward` mention each of the three layers?",
+        swap(step=lambda self, one, h: (self.W_x(one) + h).tanh()),
+        swap(step=lambda self, one, h: self.W_x(one).tanh()),
+    ),
+    mistake(
+        "x unused",
+        "The characters have no influence on the state.",
+        "Which lines of your `forward` mention each of the three layers?",
+        swap(step=lambda self, one, h: self.W_h(h).tanh()),
+    ),
+    mistake(
+        "the old state added",
+        "The old state was added to the result, as in a residual connection.",
+        "In a plain RNN the new state replaces the old one.",
+        swap(step=lambda self, one, h: h + RNN.step(self, one, h)),
+    ),
+    mistake(
         "another activation",
         "The sum went through a sigmoid or a ReLU, not a tanh.",
         "Compare your loop with your `rnn_step`.",
@@ -399,8 +462,8 @@ EXERCISES = (
         ),
         cases=_cases,
         proves="a prediction at every position, the state carried along, zero at "
-        "first and returned at the end, also for a second text, b and b_y, the "
-        "gradient through all steps",
+        "first and returned at the end, also for a second text, b and b_y and no "
+        "other bias, the gradient through all steps",
         misconceptions=MISTAKES,
     ),
 )

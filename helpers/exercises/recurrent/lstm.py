@@ -1,7 +1,7 @@
 """7.8: one step of an LSTM."""
 
 from collections.abc import Callable
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import torch
@@ -61,6 +61,16 @@ def _cases(seed: int) -> list[Case]:
 
 
 swap = exchanging(lstm_step)
+
+
+def _gates(one: Callable, two: Callable, three: Callable) -> Callable:
+    """A step whose gates i, f and o go through these functions."""
+    return swap(
+        cell=lambda c, i, f, g, o: two(f) * c + one(i) * g.tanh(),
+        state=lambda new, o, c: three(o) * new.tanh(),
+    )
+
+
 MISTAKES = (
     mistake(
         "forget and input gates swapped",
@@ -86,13 +96,10 @@ MISTAKES = (
     ),
     mistake(
         *NO_SIGMOID,
-        swap(
-            cell=lambda c, i, f, g, o: f * c + i * g.tanh(),
-            state=lambda new, o, c: o * new.tanh(),
-        ),
-        swap(
-            cell=lambda c, i, f, g, o: f.tanh() * c + i.tanh() * g.tanh(),
-            state=lambda new, o, c: o.tanh() * new.tanh(),
+        *(
+            _gates(*kinds)
+            for kinds in product((torch.sigmoid, torch.tanh, torch.clone), repeat=3)
+            if kinds != (torch.sigmoid,) * 3
         ),
     ),
     mistake(
@@ -161,6 +168,12 @@ MISTAKES = (
         "h was made from the cell without a tanh, so it can grow beyond 1.",
         "What happens to c' on its way to h'?",
         swap(state=lambda new, o, c: o.sigmoid() * new),
+    ),
+    mistake(
+        "sigmoid on the cell",
+        "h was made from the cell with a sigmoid, so it can never be negative.",
+        "What happens to c' on its way to h'?",
+        swap(state=lambda new, o, c: o.sigmoid() * new.sigmoid()),
     ),
     mistake(
         "candidate not gated",

@@ -2,7 +2,7 @@
 
 BIAS_TWICE = (
     "the bias added twice",
-    "The bias was added twice, once for each matrix.",
+    "The bias was added twice.",
     "Count the terms in the formula's sum, and those in your line.",
 )
 BATCH_CUT = (
@@ -13,7 +13,7 @@ BATCH_CUT = (
 )
 NO_SIGMOID = (
     "no sigmoid on the gates",
-    "The gates went through a tanh, or through nothing at all, so they can be "
+    "At least one gate went through a tanh, or through nothing at all, so it can be "
     "negative.",
     "A gate says how much, from 0 to 1. Which function gives such numbers?",
 )

@@ -71,12 +71,14 @@ MISTAKES = (
     ),
     mistake(
         "texts in columns",
-        "x and h were transposed, so each column of the sum is one text: (N, B), not "
-        "(B, N).",
+        "x or h was transposed, so in that product each column is one text: (N, B), "
+        "not (B, N).",
         "Which factor of each product can be transposed instead, so that rows stay "
         "rows?",
         lambda x, h, W_x, W_h, b: torch.tanh(W_x @ x.T + W_h @ h.T + b),
         lambda x, h, W_x, W_h, b: torch.tanh(W_x @ x.T + W_h @ h.T + b[:, None]),
+        lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + W_h @ h.T + b),
+        lambda x, h, W_x, W_h, b: torch.tanh(W_x @ x.T + h @ W_h.T + b),
     ),
     mistake(
         "matrix times rows",

@@ -160,7 +160,7 @@ def _dealt(ids: Tensor, batch_size: int, length: int) -> Batches:
 
 @mistake(
     "time and batch swapped",
-    "Each piece is (length, batch): time runs down the rows.",
+    "Each piece is (length, batch), so a text runs from top to bottom.",
     "Batch first, everywhere in this course: print the shape of one x.",
 )
 def _swapped(ids: Tensor, batch_size: int, length: int) -> Batches:
@@ -218,6 +218,27 @@ def _short(ids: Tensor, batch_size: int, length: int) -> Batches:
 
 
 @mistake(
+    "one batch too many",
+    "A batch was counted whose last target does not exist: the text ends one character "
+    "too early for it.",
+    "How many characters do n batches need, with the last target?",
+    lambda ids, rows, length: _without_last_target(ids, rows, length, rows, -1),
+)
+def _long(ids: Tensor, batch_size: int, length: int) -> Batches:
+    width = len(ids) // (batch_size * length) * length
+    return _without_last_target(ids, batch_size, length, batch_size, width)
+
+
+def _without_last_target(
+    ids: Tensor, batch_size: int, length: int, *shape: int
+) -> Batches:
+    """Inputs and targets laid out alike; the targets may be one too few."""
+    used = len(ids) // (batch_size * length) * batch_size * length
+    x, y = (ids[n : used + n].reshape(shape) for n in (0, 1))
+    return list(zip(x.split(length, 1), y.split(length, 1), strict=True))
+
+
+@mistake(
     "one target per row",
     "Each row of a piece has one target only, but every character in it needs one.",
     "After how many of the characters does the model predict something?",
@@ -225,6 +246,18 @@ def _short(ids: Tensor, batch_size: int, length: int) -> Batches:
 )
 def _only_the_last(ids: Tensor, batch_size: int, length: int) -> Batches:
     return [(x, y[:, -1]) for x, y in reference(ids, batch_size, length)]
+
+
+@mistake(
+    "targets missing at the end of a row",
+    "The targets were cut from the inputs, which end one character before the last "
+    "target of a row.",
+    "Where in the text is the target of the last character of a row?",
+)
+def _cut_from_inputs(ids: Tensor, batch_size: int, length: int) -> Batches:
+    used = batch_size * length * _count(ids, batch_size, length)
+    x = ids[:used].view(batch_size, -1)
+    return list(zip(x.split(length, 1), x[:, 1:].split(length, 1), strict=False))
 
 
 @mistake(
@@ -289,7 +322,9 @@ EXERCISES = (
             _overlapping,
             _exchanged,
             _short,
+            _long,
             _only_the_last,
+            _cut_from_inputs,
             _stretched,
             _leftovers,
         ),

@@ -1,5 +1,6 @@
 """8.3: additive attention, and the axis that a softmax ran over."""
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +17,7 @@ from helpers.checks.exercise import (
 )
 from helpers.exercises.attention.shared import ROWS
 from helpers.exercises.kit import exchanging, normal
+from helpers.exercises.masks.shared import BLOCKERS, FILLS, filling
 from helpers.exercises.translation.shared import kinds, outputs, real, remember
 
 Both = tuple[Tensor, Tensor]
@@ -104,6 +106,24 @@ def _cases(seed: int) -> list[Case]:
 swap = exchanging(AdditiveAttention)
 
 
+def _blocking(block: Callable, out: Callable = Tensor.logical_not) -> Callable:
+    """A step `block` that blocks in this way, and what `out(mask)` says."""
+    return lambda self, scores, mask: (
+        scores if mask is None else block(scores, out(mask))
+    )
+
+
+def _over_axis(axis: int) -> tuple[type, ...]:
+    """The softmax over this axis, after every usual way to block."""
+    return tuple(
+        swap(
+            weigh=lambda self, scores, mask: self.block(scores, mask).softmax(axis),
+            block=_blocking(block),
+        )
+        for block in BLOCKERS
+    )
+
+
 def _zeroed_after(self: Any, scores: Tensor, mask: Tensor | None) -> Tensor:
     weights = scores.softmax(-1)
     return weights if mask is None else weights * mask
@@ -168,6 +188,17 @@ def _summed(self: Any, query: Tensor, memory: Tensor) -> Tensor:
     return (q + k).tanh().sum(-1)
 
 
+def _without(*unused: str) -> Callable:
+    """A score for which these parts are left out."""
+
+    def score(self: Any, query: Tensor, memory: Tensor) -> Tensor:
+        q = query if "W_q" in unused else self.W_q(query)
+        k = memory if "W_k" in unused else self.W_k(memory)
+        return self.v((q[:, :, None] + k[:, None]).tanh()).squeeze(-1)
+
+    return score
+
+
 def _one_to_one(self: Any, query: Tensor, memory: Tensor) -> Tensor:
     """Query t meets key t alone where there are as many of both, or one query."""
     return self.v((self.W_q(query) + self.W_k(memory)).tanh()).squeeze(-1)
@@ -198,14 +229,14 @@ MISTAKES = (
         "row.",
         "A query asks, the keys compete. Along which axis do the weights of one query "
         "lie?",
-        swap(weigh=lambda self, scores, mask: self.block(scores, mask).softmax(1)),
+        *_over_axis(1),
     ),
     mistake(
         "softmax over the batch",
         "The softmax ran over the sentences of the batch.",
         "A query asks, the keys compete. Along which axis do the weights of one query "
         "lie?",
-        swap(weigh=lambda self, scores, mask: self.block(scores, mask).softmax(0)),
+        *_over_axis(0),
     ),
     mistake(
         "padding attended",
@@ -218,16 +249,7 @@ MISTAKES = (
         "mask inverted",
         "What may be attended to was blocked, and the rest was not.",
         "True means: may attend.",
-        swap(
-            block=lambda self, scores, mask: (
-                scores if mask is None else scores.masked_fill(mask, float("-inf"))
-            )
-        ),
-        swap(
-            block=lambda self, scores, mask: (
-                scores if mask is None else scores.masked_fill(mask, -1e9)
-            )
-        ),
+        *(swap(block=_blocking(block, Tensor.clone)) for block in BLOCKERS),
     ),
     mistake(
         "blocked after the softmax",
@@ -239,10 +261,58 @@ MISTAKES = (
     ),
     mistake(
         "blocked scores set to 0",
-        "A blocked score became 0, which is a score like any other.",
+        "A blocked score became 0, or nearly 0, which is a score like any other.",
         "Which score gets the weight 0 from a softmax?",
         swap(
             block=lambda self, scores, mask: scores if mask is None else scores * mask
+        ),
+    ),
+    mistake(
+        "mask added as it is",
+        "The mask was added to the scores, where True counts as 1 and False as 0.",
+        "Which score gets the weight 0 from a softmax?",
+        swap(
+            block=lambda self, scores, mask: scores if mask is None else scores + mask
+        ),
+    ),
+    mistake(
+        "no mask not expected",
+        "Without a mask the answer ends in an error: it works on None.",
+        "What is `mask` when the caller gives none?",
+        swap(block=lambda self, scores, mask: filling(FILLS[0])(scores, ~mask)),
+        swap(block=lambda self, scores, mask: filling(FILLS[0])(scores, mask == 0)),
+    ),
+    mistake(
+        "no softmax",
+        "The scores did not go through a softmax, so the weights of a query do not sum "
+        "to 1.",
+        "What makes shares of one whole out of a row of scores?",
+        *(
+            swap(
+                weigh=lambda self, scores, mask, instead=instead: instead(
+                    self.block(scores, mask)
+                ),
+                block=_blocking(block),
+            )
+            for instead in (torch.clone, torch.sigmoid)
+            for block in BLOCKERS
+        ),
+    ),
+    mistake(
+        "W_q or W_k unused",
+        "The queries did not go through W_q, or the memory not through W_k.",
+        "Which of the three parts has not been used?",
+        *(
+            swap(score=_without(*unused))
+            for unused in (("W_q",), ("W_k",), ("W_q", "W_k"))
+        ),
+    ),
+    mistake(
+        "outputs swapped",
+        "The weights came first and the output second.",
+        "In which order does the docstring promise them?",
+        swap(
+            forward=lambda self, *inputs: AdditiveAttention.forward(self, *inputs)[::-1]
         ),
     ),
     mistake(
@@ -280,7 +350,7 @@ MISTAKES = (
     ),
     mistake(
         "dot product",
-        "Queries and keys were compared by their dot product, as in lesson 02.",
+        "Queries and keys were compared by a dot product, as in lesson 02.",
         "Additive attention has a third part, v. What does it score?",
         swap(score=_dot),
         swap(score=_scaled_dot),
@@ -318,9 +388,11 @@ MISTAKES = (
     ),
     mistake(
         "v forgotten",
-        "The entries after the tanh were added up, each with the same weight.",
+        "The entries after the tanh were added up or averaged: each has the same "
+        "weight.",
         "Which of the parts has not been used?",
         swap(score=_summed),
+        swap(score=lambda self, q, m: _summed(self, q, m) / q.shape[-1]),
     ),
     mistake(
         "queries and keys on each other's axes",
@@ -365,11 +437,15 @@ MISTAKES = (
                 self.score(query, memory),
             )
         ),
-        swap(
-            forward=lambda self, query, memory, mask=None: (
-                self.weigh(self.score(query, memory), mask) @ memory,
-                self.block(self.score(query, memory), mask),
+        *(
+            swap(
+                forward=lambda self, query, memory, mask=None: (
+                    self.weigh(self.score(query, memory), mask) @ memory,
+                    self.block(self.score(query, memory), mask),
+                ),
+                block=_blocking(filling(fill)),
             )
+            for fill in FILLS
         ),
     ),
 )

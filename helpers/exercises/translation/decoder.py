@@ -130,7 +130,8 @@ MISTAKES = (
     ),
     mistake(
         "no axis for the layers",
-        "The initial state of `nn.GRU` needs one more axis, for its layers.",
+        "The context went into `nn.GRU` as it is, but a first state needs one more "
+        "axis, for the layers.",
         "Print the shape of the second thing that `nn.GRU` returns.",
         swap(start=lambda self, context: context),
     ),
@@ -180,13 +181,27 @@ MISTAKES = (
         "which of the two do you need?",
         swap(finish=lambda self, states: self.final_layer(states[:, -1])),
         swap(finish=lambda self, states: self.final_layer(states[:, -1:])),
+        swap(finish=lambda self, states: self.final_layer(states[:, -1])[None]),
     ),
     mistake(
         "probabilities, not logits",
-        "A softmax was applied at the end, but the loss applies its own.",
+        "Probabilities or their logarithms came back, but the loss applies a softmax "
+        "of its own.",
         "What does `F.cross_entropy` expect?",
         swap(finish=lambda self, states: self.final_layer(states).softmax(-1)),
         swap(finish=lambda self, states: self.final_layer(states).log_softmax(-1)),
+    ),
+    mistake(
+        "words, not scores",
+        "The most likely word of each position came back, not a score for each word.",
+        "What does `F.cross_entropy` expect?",
+        swap(finish=lambda self, states: self.final_layer(states).argmax(-1)),
+    ),
+    mistake(
+        "vocabulary before the words",
+        "The logits are (batch, vocabulary, words), but the vocabulary comes last.",
+        "Which shape does the docstring promise?",
+        swap(finish=lambda self, states: self.final_layer(states).mT),
     ),
     mistake(
         "states, not scores",

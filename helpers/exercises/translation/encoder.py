@@ -206,6 +206,27 @@ MISTAKES = (
         swap(summary=lambda self, memory, lengths: memory.mean(1)),
     ),
     mistake(
+        "sum of the states",
+        "The context is the sum of the states at several positions.",
+        "The context is a single state. Which one has seen the whole sentence?",
+        swap(summary=lambda self, memory, lengths: memory.sum(1)),
+        swap(
+            summary=lambda self, memory, lengths: (
+                _real_mean(self, memory, lengths) * lengths[:, None]
+            )
+        ),
+    ),
+    mistake(
+        "padding counted",
+        "The number of padding tokens was taken for the number of words.",
+        "Print your lengths next to the ids: what do they count?",
+        swap(
+            summary=lambda self, memory, lengths: memory[
+                torch.arange(len(memory)), memory.shape[1] - lengths - 1
+            ]
+        ),
+    ),
+    mistake(
         "time and batch swapped",
         "The recurrence ran from sentence to sentence, not from word to word.",
         "Which axis does `nn.GRU` take for time, and which argument changes that?",
@@ -237,10 +258,11 @@ MISTAKES = (
         swap(forward=_swapped),
     ),
     mistake(
-        "only the context",
+        "one result",
         "One result came back instead of two.",
         "Read the `Returns` of the docstring.",
         swap(forward=_only_context),
+        swap(forward=lambda self, ids: self.read(self.embed(ids))),
     ),
     mistake(
         "all positions from every row",
@@ -251,8 +273,8 @@ MISTAKES = (
     ),
     mistake(
         "an axis too many",
-        "The state that `nn.GRU` returns besides its output has an extra axis for its "
-        "layers, and it is the state after the padding.",
+        "The context is what `nn.GRU` returns besides its output: it has an extra "
+        "axis, for the layers, and it is the state after the padding.",
         "Print the shapes of both things that `nn.GRU` returns.",
         swap(forward=_states_of_all),
     ),

@@ -155,6 +155,23 @@ MISTAKES = (
         _of_the_right_ones,
     ),
     mistake(
+        "only 0 or 1",
+        "A share between 0 and 1 became 0 or 1.",
+        "Which operation of yours can only give 0 or 1?",
+        swap(share=lambda sum, count, every: sum // count),
+        swap(share=lambda sum, count, every: float(sum > 0)),
+        swap(share=lambda sum, count, every: round(sum / count)),
+    ),
+    mistake(
+        "rounded",
+        "The shares were rounded.",
+        "Rounding is for printing. Does the docstring ask for it?",
+        *(
+            swap(share=lambda sum, count, every, to=to: round(sum / count, to))
+            for to in (1, 2, 3)
+        ),
+    ),
+    mistake(
         "percent",
         "The shares were multiplied by 100.",
         "A share lies between 0 and 1.",

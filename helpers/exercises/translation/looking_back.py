@@ -1,5 +1,6 @@
 """8.3b: a decoder that looks back before each word."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -221,6 +222,40 @@ def _log_softmax(self: Any, *inputs: Any) -> Both:
     return logits.log_softmax(-1), weights
 
 
+def _extra_axis(self: Any, *inputs: Any) -> Both:
+    logits, weights = AttentionDecoder.forward(self, *inputs)
+    return logits, weights[:, :, None]
+
+
+def _joined(axis: int) -> Callable:
+    """The states joined along an axis that is there already."""
+
+    def forward(self: Any, target: Tensor, memory: Tensor, context: Tensor, mask=None):
+        state, states, looks = context, [], []
+        for word in self.embedding(target).unbind(1):
+            state, _, weights = self.step(word, state, memory, mask, context)
+            states.append(state)
+            looks.append(weights)
+        return self.final_layer(torch.cat(states, axis)), torch.stack(looks, 1)
+
+    return forward
+
+
+def _list_for_one(self: Any, state: Tensor, memory: Tensor, mask: Any) -> Both:
+    """The answer keeps its axis of length 1."""
+    output, weights = self.attention(state[:, None], memory, mask)
+    return output, weights[:, 0]
+
+
+def _stateless(self: Any, word: Tensor, answer: Tensor, state: Tensor) -> Tensor:
+    return self.cell(torch.cat([word, answer], -1))
+
+
+def _small(self: Any, inputs: int, d_model: int) -> nn.Module:
+    """A cell whose inputs are as wide as a word alone."""
+    return nn.GRUCell(d_model, d_model)
+
+
 def _last_logits(self: Any, *inputs: Any) -> Both:
     logits, weights = AttentionDecoder.forward(self, *inputs)
     return logits[:, -1], weights
@@ -256,8 +291,8 @@ MISTAKES = (
     ),
     mistake(
         "padding attended",
-        "The mask never reached the attention.",
-        "Follow `mask` from the arguments to the attention.",
+        "The mask has no effect, so padding is attended to as well.",
+        "Follow `mask` from the arguments through the attention to its softmax.",
         swap(
             ask=lambda self, state, memory, mask: AttentionDecoder.ask(
                 self, state, memory, None
@@ -346,7 +381,8 @@ MISTAKES = (
     ),
     mistake(
         "probabilities, not logits",
-        "A softmax was applied at the end, but the loss applies its own.",
+        "Probabilities or their logarithms came back, but the loss applies a softmax "
+        "of its own.",
         "What does `F.cross_entropy` expect?",
         swap(forward=_softmax),
         swap(forward=_log_softmax),
@@ -376,6 +412,56 @@ MISTAKES = (
         "One result came back instead of two.",
         "Read the `Returns` of the docstring.",
         swap(forward=_only_logits),
+    ),
+    mistake(
+        "an axis of length 1 in the weights",
+        "The weights came back with an extra axis of length 1, that of the one query "
+        "in each turn.",
+        "Print the shape of the weights of one turn. Which of its axes becomes that of "
+        "the words?",
+        swap(forward=_extra_axis),
+    ),
+    mistake(
+        "states joined, not stacked",
+        "The states were concatenated along an axis that they have, so there is none "
+        "for the words.",
+        "What is the difference between `cat` and `stack`?",
+        swap(forward=_joined(0)),
+        swap(forward=_joined(1)),
+    ),
+    mistake(
+        "the answer's axis of length 1 kept",
+        "The answer of the attention is (B, 1, D), a list of one, and the word is "
+        "(B, D), so they can't be joined.",
+        "Print both shapes before you join them.",
+        swap(ask=_list_for_one),
+    ),
+    mistake(
+        "no state for the cell",
+        "The cell got no state, or zeros, so nothing of the words before is left.",
+        "A cell takes an input and a state. What does yours get as the second?",
+        swap(turn=_stateless),
+    ),
+    mistake(
+        "a cell too narrow",
+        "The cell is made for inputs of D numbers, but the word and the answer "
+        "together have 2 D.",
+        "Read the error: which width did the cell expect, and what was joined?",
+        swap(recurrence=_small),
+    ),
+    mistake(
+        "one of the two left out",
+        "The cell is made for inputs of D numbers and got the word alone, the answer "
+        "alone, or their sum; the docstring has both, side by side.",
+        "How wide is the input of the cell in the docstring, and what fills it?",
+        *(
+            swap(recurrence=_small, turn=turn)
+            for turn in (
+                lambda self, word, answer, state: self.cell(word, state),
+                lambda self, word, answer, state: self.cell(answer, state),
+                lambda self, word, answer, state: self.cell(word + answer, state),
+            )
+        ),
     ),
     mistake(
         "not a GRU cell",

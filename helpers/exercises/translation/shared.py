@@ -60,12 +60,13 @@ def kinds(module: Any, *parts: str) -> dict[str, str]:
 def of_kind(part: str, right: str, look: Callable[..., Look]) -> Callable[..., Look]:
     """A look that also judges the kind of a part, and calls the answer if it is right.
 
-    Neither the reference nor a mistake could run with a student's part of another kind.
+    Neither the reference nor a mistake could run with a student's part of another kind;
+    and a mistake whose own part is of another kind says nothing about a right one.
     """
 
     def first(call: Any, *inputs: Any) -> Look:
         judged, found = kinds(call, part), getattr(call, part, None)
-        if isinstance(found, nn.Module) and kind(found) != right:
+        if isinstance(found, nn.Module) and {kind(found), *judged.values()} != {right}:
             return Look(judged)
         seen = look(call, *inputs)
         return Look({**judged, **seen.judged}, seen.clues)
@@ -97,7 +98,7 @@ def not_plain(swap: Callable[..., type]) -> tuple[Misconception, ...]:
         ),
         mistake(
             "not a GRU",
-            "The docstring asks for `nn.GRU`, but this is another recurrent layer.",
+            "The docstring asks for `nn.GRU`, but this is another recurrent part.",
             "Compare the name of your layer with the docstring's.",
             swap(layer=lambda self, d: nn.LSTM(d, d)),
             swap(layer=lambda self, d: nn.RNN(d, d)),

@@ -2,6 +2,7 @@
 
 from itertools import zip_longest
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch.nn.utils.rnn import pad_sequence
@@ -42,6 +43,17 @@ def collate_by_padding(pairs):
     return table([source for source, _ in pairs]), table([t for _, t in pairs])
 
 
+def collate_in_32_bits(pairs):
+    def table(rows):
+        full = np.zeros((len(rows), max(map(len, rows))), dtype=np.int32)
+        for row, ids in zip(full, rows, strict=True):
+            row[: len(ids)] = ids
+        return torch.from_numpy(full)
+
+    sources, targets = zip(*pairs, strict=True)
+    return table(sources), table(targets)
+
+
 def shift_by_narrow(target):
     length = target.shape[1] - 1
     return target.narrow(1, 0, length), target.narrow(1, 1, length)
@@ -61,6 +73,11 @@ def shift_by_split(target):
     return torch.cat([first, rest], 1)[:, :-1], rest
 
 
+def shift_by_places(target):
+    place = torch.arange(target.shape[1] - 1)
+    return target[:, place], target[:, place + 1]
+
+
 def _both(collates, shifts):
     return tuple(zip(collates, shifts, strict=True))
 
@@ -72,7 +89,14 @@ VARIANTS = {
             collate_by_filling,
             collate_by_zipping,
             collate_by_padding,
+            collate_in_32_bits,
         ),
-        (shift_by_narrow, shift_by_copies, shift_by_windows, shift_by_split),
+        (
+            shift_by_narrow,
+            shift_by_copies,
+            shift_by_windows,
+            shift_by_split,
+            shift_by_places,
+        ),
     ),
 }

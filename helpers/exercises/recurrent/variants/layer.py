@@ -46,30 +46,24 @@ class RNNInPlace(nn.Module):
         return logits, state
 
 
-class RNNBiasOnTheInput(RNNByLookUp):
-    """Has b beside W_x: the sum is the same."""
+class RNNWithParameters(RNNByLookUp):
+    """Keeps b and b_y itself, beside layers that have none."""
 
     def __init__(self, vocab_size, hidden_size):
         super().__init__(vocab_size, hidden_size)
-        self.W_x = nn.Linear(vocab_size, hidden_size)
         self.W_h = nn.Linear(hidden_size, hidden_size, bias=False)
+        self.W_y = nn.Linear(hidden_size, vocab_size, bias=False)
+        self.b = nn.Parameter(torch.zeros(hidden_size))
+        self.b_y = nn.Parameter(torch.zeros(vocab_size))
 
     def forward(self, ids, state=None):
-        x = self.W_x(F.one_hot(ids, self.W_y.out_features).to(self.W_x.weight.dtype))
-        state = x[:, 0] * 0 if state is None else state
+        if state is None:
+            state = torch.zeros(len(ids), len(self.b), dtype=self.b.dtype)
         logits = []
-        for t in range(ids.shape[1]):
-            state = (x[:, t] + self.W_h(state)).tanh()
-            logits.append(self.W_y(state))
+        for now in ids.T:
+            state = (self.W_x.weight.T[now] + self.W_h(state) + self.b).tanh()
+            logits.append(self.W_y(state) + self.b_y)
         return torch.stack(logits, dim=1), state
-
-
-class RNNBothBiases(RNNBiasOnTheInput):
-    """Has b in two parts, as torch's layer has."""
-
-    def __init__(self, vocab_size, hidden_size):
-        super().__init__(vocab_size, hidden_size)
-        self.W_h = nn.Linear(hidden_size, hidden_size)
 
 
 class RNNByTorch(nn.Module):
@@ -99,8 +93,7 @@ VARIANTS = {
     "7.4b": (
         RNNByLookUp,
         RNNInPlace,
-        RNNBiasOnTheInput,
-        RNNBothBiases,
+        RNNWithParameters,
         RNNByTorch,
     ),
 }
