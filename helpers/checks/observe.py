@@ -124,8 +124,8 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, max(left, 0.01), 1.0)
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
-    try:
+    try:  # the alarm may already ring before the next line
+        signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
         yield
     finally:
         armed = False
