@@ -388,7 +388,7 @@ MISTAKES = (
     ),
     mistake(
         "always the same random sentence",
-        "All random pairs have the same second sentence.",
+        "The random pairs share one second sentence, or very few.",
         "When is the random sentence drawn: once, or for each pair?",
         swap(stranger=_always_the_same),
     ),
@@ -400,13 +400,18 @@ MISTAKES = (
     ),
     mistake(
         "the same choice in each call",
-        "The same pairs are real in every call: nothing is drawn there.",
+        "The same pairs are real in every call: which ones, is not left to chance.",
         "Where does the task's probability of 1/2 come in?",
         swap(choose=lambda number, place: place % 2 == 0),
         swap(choose=lambda number, place: place % 2 == 0, stranger=_fixed),
         swap(choose=lambda number, place: place % 2 == 0, stranger=_next_document),
         swap(choose=lambda number, place: place % 4 < 2),
         swap(choose=lambda number, place: number % 2 == 0),
+    ),
+    mistake(
+        "the same pairs in each call",
+        "Every call makes exactly the same pairs, as if nothing were drawn.",
+        "Is a seed set inside the function, or does a fixed rule choose?",
         _seeded,
     ),
     mistake(
