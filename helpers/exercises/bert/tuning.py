@@ -162,7 +162,7 @@ OPTIMIZER_MISTAKES = (
     mistake(
         "no weight decay",
         "There is no weight decay: this is plain Adam, or an AdamW whose decay is 0.",
-        "What does the W in AdamW stand for, and what is its default?",
+        "Adam and AdamW take the same arguments. Which of them has another default?",
         _optimizer(Adam, lr=RATE),
         _optimizer(AdamW, lr=RATE, weight_decay=0.0),
     ),
