@@ -123,14 +123,15 @@ def _load_cases(seed: int) -> list[Case]:
 
 
 def _under(name: str) -> Callable:
-    """Loads the model of this name, whatever folder it is given."""
+    """Loads the model of this name, not the one in the folder."""
     return lambda folder: _loaded(name)
 
 
 LOAD_MISTAKES = (
     mistake(
         "a name in place of the folder",
-        "A model of a fixed name was asked for, whatever the function is given.",
+        "The checkpoint was not looked for in the folder that the function is given, "
+        "but under another name.",
         "Which variable says where the checkpoint is?",
         *map(_under, ("bert-base-uncased", "bert-base-cased", "folder")),
     ),
