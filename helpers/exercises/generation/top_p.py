@@ -13,7 +13,7 @@ from helpers.exercises.generation.shared import (
     filtered,
     look_sorted,
 )
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 from helpers.generation import sampling
 
 
@@ -145,6 +145,32 @@ def _last_kept(values: Tensor, logits: Tensor, p: float) -> Tensor:
 )
 def _ascending(logits: Tensor, p: float) -> Tensor:
     return _keep(logits, p, descending=False)
+
+
+def _along(
+    logits: Tensor,
+    p: float,
+    *,
+    rule: Callable = lambda upto, each, p: upto - each < p,
+    least: int = 0,
+) -> Tensor:
+    """Adds up in the order of the vocabulary."""
+    each = logits.softmax(-1)
+    kept = rule(each.cumsum(-1), each, p)
+    kept[..., :least] = True
+    return logits.masked_fill(~kept, NEVER)
+
+
+NOT_SORTED = mistake(
+    "not sorted",
+    "The probabilities were added up in the order of the vocabulary, not from the most "
+    "likely one on.",
+    "Which token has to be counted first?",
+    _along,
+    exchanging(_along)(least=1),
+    exchanging(_along)(rule=lambda upto, each, p: upto < p),
+    exchanging(_along)(rule=lambda upto, each, p: upto <= p),
+)
 
 
 @mistake(
@@ -289,6 +315,7 @@ EXERCISES = (
             _one_more,
             _ties,
             _ascending,
+            NOT_SORTED,
             _unsorted,
             _sorted,
             _single,
