@@ -241,6 +241,13 @@ def _cleared_too_late(loss: Any, optimizer: Any, scheduler: Any) -> None:
     scheduler.step()
 
 
+def _stepped_first(loss: Any, optimizer: Any, scheduler: Any) -> None:
+    optimizer.step()
+    optimizer.zero_grad()
+    loss.backward()
+    scheduler.step()
+
+
 def _no_schedule(loss: Any, optimizer: Any, scheduler: Any) -> None:
     optimizer.zero_grad()
     loss.backward()
@@ -293,6 +300,13 @@ EPOCH_MISTAKES = (
         "does not ask for it.",
         "Which calls does the hint name for a batch?",
         swap(update=_clipped),
+        of=1,
+    ),
+    mistake(
+        "one batch behind",
+        "Each step uses the gradients of the batch before it.",
+        "Clear, backward, step: in which order do they come in your loop?",
+        swap(update=_stepped_first),
         of=1,
     ),
     mistake(

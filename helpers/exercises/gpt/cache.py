@@ -82,6 +82,7 @@ def _read(
     past: list | None,
     *,
     start: Callable = lambda past: past[0][0].shape[2],
+    locate: Callable = lambda model, places: model.positions(places),
     one: Callable = lambda past, number: past[number],
     finish: Callable = lambda model, x: model.norm(x),
     kept: Callable = lambda past, new: new,
@@ -92,7 +93,7 @@ def _read(
     """The whole model with one step exchanged."""
     first = 0 if past is None else start(past)
     places = torch.arange(first, first + ids.shape[1]) % model.config.max_length
-    x = model.embedding(ids) + model.positions(places)
+    x = model.embedding(ids) + locate(model, places)
     new = []
     for number, block in enumerate(model.layers):
         before = None if past is None else one(past, number)
@@ -414,6 +415,13 @@ READING = (
         "The positions of the new tokens start from 0 again.",
         "How many tokens have been read before? The past knows.",
         reading(start=lambda past: 0),
+        of=1,
+    ),
+    mistake(
+        "positions forgotten",
+        "The tokens have no positions.",
+        "Compare with the model's `forward`: what is added to the tokens' vectors?",
+        reading(locate=lambda model, places: 0.0),
         of=1,
     ),
     mistake(

@@ -219,6 +219,18 @@ MISTAKES = (
         swap(unbiased=("norm",)),
     ),
     mistake(
+        "a linear layer left out",
+        "In the blocks, one of the linear layers still has its initial numbers.",
+        "How many layers of a block hold numbers?",
+        *(swap(without=(name,)) for name in MATRICES),
+    ),
+    mistake(
+        "tokens left out",
+        "The table of tokens still has its initial numbers.",
+        "Print `theirs.transformer`: how many tables are there?",
+        swap(without=("embedding",)),
+    ),
+    mistake(
         "norms swapped",
         "Your norm1 has the numbers of their ln_2, and your norm2 those of their ln_1.",
         "Match the names on both sides.",

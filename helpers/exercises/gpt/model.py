@@ -199,6 +199,10 @@ def _every_layer_from_the_start(self: Any, x: Tensor) -> Tensor:
     return y
 
 
+def _first_layer(self: Any, x: Tensor) -> Tensor:
+    return self.layers[0](x)
+
+
 def _counting(start: int) -> Callable:
     def embed(self: Any, ids: Tensor) -> Tensor:
         places = (torch.arange(ids.shape[1]) + start) % self.config.max_length
@@ -311,6 +315,12 @@ MISTAKES = (
         "thrown away.",
         "What should go into the second layer?",
         swap(climb=_every_layer_from_the_start),
+    ),
+    mistake(
+        "only the first layer",
+        "Only the first block was used.",
+        "How often does your loop run? Is a `return` inside it?",
+        swap(climb=_first_layer),
     ),
     mistake(
         "softmax at the end",
