@@ -365,7 +365,7 @@ MISTAKES = (
     mistake(
         "[MASK] overwritten",
         "Some tokens that had become [MASK] were then replaced by random words.",
-        "From which of the selected tokens does your second draw choose?",
+        "Which of the selected tokens may still become random words?",
         exchanging(_twice)(share=0.1),
         exchanging(_twice)(share=0.5),
     ),
