@@ -349,6 +349,13 @@ MISTAKES = (
         swap(label=lambda is_next: not is_next),
     ),
     mistake(
+        "one label for all",
+        "Real and random pairs all have the same label.",
+        "What does the name `is_next` promise, and where is it decided?",
+        swap(label=lambda is_next: True),
+        swap(label=lambda is_next: False),
+    ),
+    mistake(
         "always the next sentence",
         "All pairs are real: the model would learn to say yes every time.",
         "What share of the pairs should be real?",
@@ -400,7 +407,7 @@ MISTAKES = (
     ),
     mistake(
         "the same choice in each call",
-        "The same pairs are real in every call: which ones, is not left to chance.",
+        "The same pairs are real in every call, so chance does not choose them.",
         "Where does the task's probability of 1/2 come in?",
         swap(choose=lambda number, place: place % 2 == 0),
         swap(choose=lambda number, place: place % 2 == 0, stranger=_fixed),
