@@ -69,8 +69,9 @@ class _Head(MaskedLanguageHead):
 
 @mistake(
     "no activation",
-    "There is no nonlinearity between the two linear layers.",
-    "What comes between the first linear layer and the norm?",
+    "The numbers go from the first linear layer into the norm without an activation "
+    "function.",
+    "Which steps does the docstring name, and which of them does `forward` take?",
 )
 class _Straight(_Head):
     order = ("dense", "norm", "decoder")
@@ -80,16 +81,26 @@ class _Tanh(_Head):
     act = staticmethod(torch.tanh)
 
 
+class _Silu(_Head):
+    act = staticmethod(F.silu)
+
+
+@mistake(
+    "GELU by an approximation",
+    "The activation is GELU's tanh approximation, which GPT-2 uses; BERT has the exact "
+    "function.",
+    "Which option did you give to GELU, or which formula for it did you write?",
+)
 class _GeluTanh(_Head):
     act = staticmethod(lambda x: F.gelu(x, approximate="tanh"))
 
 
 @mistake(
     "another activation",
-    "The activation function is not BERT's.",
-    "Which activation function did BERT's feed-forward have in lesson 04?",
+    "The activation function is not GELU.",
+    "Which steps does the docstring name, and which activation function is yours?",
     _Tanh,
-    _GeluTanh,
+    _Silu,
 )
 class _Relu(_Head):
     act = staticmethod(F.relu)
@@ -97,7 +108,7 @@ class _Relu(_Head):
 
 @mistake(
     "no norm",
-    "The norm was created and never used.",
+    "The norm was not applied.",
     "Which of the three parts is missing from your `forward`?",
 )
 class _NoNorm(_Head):
@@ -124,7 +135,7 @@ class _First(_Head):
 
 @mistake(
     "dense layer skipped",
-    "The first linear layer was created and never used.",
+    "The first linear layer was not applied.",
     "Which of the three parts is missing from your `forward`?",
 )
 class _NoDense(_Head):
@@ -138,7 +149,8 @@ class _Log(_Head):
 
 @mistake(
     "probabilities in place of logits",
-    "A softmax came last; the loss applies its own.",
+    "A softmax or its logarithm came last; the task asks for logits, and the loss "
+    "applies a softmax of its own.",
     "What does `F.cross_entropy` expect?",
     _Log,
 )
@@ -153,12 +165,18 @@ class _DenseWithout(_Head):
         self.dense = nn.Linear(d_model, d_model, bias=False)
 
 
+class _BothWithout(_DenseWithout):
+    def __init__(self, d_model: int, vocab_size: int) -> None:
+        super().__init__(d_model, vocab_size)
+        self.decoder = nn.Linear(d_model, vocab_size, bias=False)
+
+
 @mistake(
     "no bias",
-    "A linear layer has no bias. In the last one, that keeps a word's score from "
-    "starting above another's.",
+    "At least one of the two linear layers has no bias.",
     "Which options did you give the linear layers, and what does the docstring say?",
     _DenseWithout,
+    _BothWithout,
 )
 class _Without(_Head):
     def __init__(self, d_model: int, vocab_size: int) -> None:
@@ -168,6 +186,20 @@ class _Without(_Head):
 
 LEFT = ("food", "good", "come")
 STOP_WORDS = (
+    mistake(
+        "one string",
+        "The words are right, but they are in one string; a list or tuple of words is "
+        "asked for.",
+        "What does `split` return, and what did you make of it?",
+        "food good come",
+        ("food good come",),
+    ),
+    mistake(
+        "the stop words",
+        "These are the words that go; asked for are those that stay.",
+        "Read your condition aloud: which words does it let through?",
+        ("the", "was", "not", "and", "i", "would", "never", "back"),
+    ),
     mistake(
         "not and never kept",
         "You kept negations: this list throws them away like any other stop word.",
@@ -207,6 +239,7 @@ EXERCISES = (
         proves="order of the steps, GELU, logits and gradient, float32",
         misconceptions=(
             _Straight,
+            _GeluTanh,
             _Relu,
             _NoNorm,
             _Early,

@@ -225,7 +225,7 @@ def _evaluated(
     mode: Callable = nn.Module.eval,
     gradients: bool = False,
     inputs: Callable = dict,
-    guess: Callable = lambda logits: logits.argmax(-1),
+    right: Callable = lambda logits, labels: logits.argmax(-1) == labels,
     pool: Callable = _pooled,
 ) -> Any:
     """Evaluation with one step exchanged."""
@@ -237,12 +237,7 @@ def _evaluated(
             given = inputs(batch)
             logits = model(**without("labels")(given)).logits
             losses.append(F.cross_entropy(logits, labels).item())
-            guesses = guess(logits)
-            if guesses.shape != labels.shape:
-                guesses = guesses[: len(labels)]
-                hits.append(int((guesses == labels[: len(guesses)]).sum()))
-            else:
-                hits.append(int((guesses == labels).sum()))
+            hits.append(int(right(logits, labels).sum()))
             sizes.append(len(labels))
     return pool(losses, hits, sizes)
 
@@ -275,6 +270,7 @@ def _judge_cases(seed: int) -> list[Case]:
         return Case(name, (batches, seed), look=_judge, tolerance=1e-6)
 
     return [
+        case("two batches of 5 reviews", (6, 3, 5, 2, 4), (4, 7, 2, 3, 5)),
         case("batches of 4, 4 and 1", (7, 3, 5, 6), (4, 6, 2, 8), (5,)),
         case("batches of 6 and 2", (3, 5, 9, 4, 6, 2), (7, 4)),
     ]
@@ -371,7 +367,16 @@ JUDGE_MISTAKES = (
         "You looked for the best review of each label, not for the best label of each "
         "review.",
         "Which axis of (reviews, labels) holds the labels?",
-        evaluating(guess=lambda logits: logits.argmax(0)),
+        evaluating(right=lambda logits, labels: logits.argmax(0) == labels),
+        evaluating(right=lambda logits, labels: labels == logits.argmax(0)),
+    ),
+    mistake(
+        "one guess for a batch",
+        "There is one guess for a whole batch: the place of the highest score among "
+        "those of all reviews and labels.",
+        "Print the guesses of one batch. How many should there be, and what does "
+        "`argmax` do if it is given no axis?",
+        evaluating(right=lambda logits, labels: logits.argmax() == labels),
     ),
     mistake(
         "only one batch",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from tempfile import mkdtemp
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
@@ -66,11 +67,16 @@ def _saved() -> tuple[str, Any]:
 
 
 def _look(call: Callable, name: str) -> Look:
-    """Load a small BERT with the answer, and look at what came back."""
+    """Load a small BERT with the answer, and look at what came back.
+
+    Offline: whoever asks for a name of the Hub would wait for the network first.
+    """
+    from huggingface_hub import constants
+
     from helpers.pretrained import quiet
 
     folder, theirs = _saved()
-    with quiet():
+    with quiet(), patch.object(constants, "HF_HUB_OFFLINE", True):
         model = call(folder)
     if model is None:
         return Look(EXPECTED | {"model": "None. Is there a `return`?"})
@@ -116,7 +122,19 @@ def _load_cases(seed: int) -> list[Case]:
     return [Case("a small BERT", ("folder",), inputs=("folder",), look=_look)]
 
 
+def _under(name: str) -> Callable:
+    """Loads the model of this name, not the one in the folder."""
+    return lambda folder: _loaded(name)
+
+
 LOAD_MISTAKES = (
+    mistake(
+        "a name in place of the folder",
+        "The checkpoint was not looked for in the folder that the function is given, "
+        "but under another name.",
+        "Which variable says where the checkpoint is?",
+        *map(_under, ("bert-base-uncased", "bert-base-cased", "folder")),
+    ),
     mistake(
         "two labels",
         "The head has two labels, which is the default.",
@@ -198,6 +216,12 @@ def _last(hidden: Tensor, attention_mask: Tensor) -> Tensor:
     return hidden[torch.arange(len(hidden)), attention_mask.sum(1) - 1]
 
 
+def _but_last(mask: Tensor) -> Tensor:
+    """The mask without the last real token of each row."""
+    place = torch.arange(mask.shape[1])
+    return mask * (place < mask.sum(1, keepdim=True) - 1)
+
+
 def _pool_cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
@@ -243,7 +267,7 @@ POOL_MISTAKES = (
     ),
     mistake(
         "the last position for [CLS]",
-        "The last position was taken, which is padding in most reviews.",
+        "The last position was taken, which is padding where a review is short.",
         "Where does the tokenizer put [CLS]?",
         swap(first=lambda hidden, mask: hidden[:, -1]),
     ),
@@ -264,6 +288,20 @@ POOL_MISTAKES = (
         "The mean leaves out the first token, which is a real one as well.",
         "Which positions does `attention_mask` mark as real?",
         swap(mean=lambda hidden, mask: _mean(hidden[:, 1:], mask[:, 1:])),
+    ),
+    mistake(
+        "mean without [SEP]",
+        "The mean leaves out the last token of each review, which is a real one as "
+        "well.",
+        "Which positions does `attention_mask` mark as real?",
+        swap(mean=lambda hidden, mask: _mean(hidden, _but_last(mask))),
+    ),
+    mistake(
+        "mean without [CLS] and [SEP]",
+        "The mean leaves out the first and the last token of each review, which are "
+        "real ones as well.",
+        "Which positions does `attention_mask` mark as real?",
+        swap(mean=lambda hidden, mask: _mean(hidden[:, 1:], _but_last(mask)[:, 1:])),
     ),
     mistake(
         "mean first",

@@ -15,8 +15,6 @@ from helpers.exercises import kit
 from helpers.exercises.kit import exchanging
 
 NOT_ASKED = -100
-ROUND = (0, 0.02, 0.05, 0.08, 0.1, 0.12, 0.15, 0.18, 0.2, 0.4, 0.5, 0.7, 0.8)
-ROUND += (0.85, 0.9, 1)
 RATES = {"selected": 0.15, "[MASK]": 0.8, "random": 0.1, "unchanged": 0.1}
 
 
@@ -67,17 +65,37 @@ EXPECTED = {
 }
 
 
-def _verdict(name: str, count: int, total: int) -> str:
-    """The rate asked for, if the count is within 5 sigma; else one close to it.
+class Share(str):
+    """A wrong share, as it is shown; equal to one that differs from it by chance alone.
 
-    The same mistake, made with other random numbers, must be put in the same words.
+    The same mistake, made with other random numbers, is the same mistake.
     """
+
+    def __new__(cls, count: int, total: int) -> "Share":
+        """So many of so many."""
+        share = super().__new__(cls, f"{count / max(total, 1):.0%}")
+        share.count, share.total = count, total
+        return share
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the two counts lie within 5 sigma of each other."""
+        if not isinstance(other, Share):
+            return False
+        totals = max(self.total, 1), max(other.total, 1)
+        apart = abs(self.count / totals[0] - other.count / totals[1])
+        rate = (self.count + other.count) / sum(totals)
+        each = 1 / totals[0] + 1 / totals[1]
+        return apart <= 5 * (rate * (1 - rate) * each) ** 0.5 + each
+
+    __hash__ = None
+
+
+def _verdict(name: str, count: int, total: int) -> str:
+    """The rate asked for, if the count is within 5 sigma of it; else what it is."""
     rate = RATES[name]
     if kit.near(count, total, rate):
         return f"about {rate:.0%}"
-    others = (other for other in ROUND if other != rate)
-    found = min(others, key=lambda other: abs(other - count / max(total, 1)))
-    return f"about {found:.0%}, not {rate:.0%}"
+    return Share(count, total)
 
 
 def _kinds(inputs: Tensor, ids: Tensor, labels: Tensor, mask_id: int) -> dict:
@@ -90,6 +108,16 @@ def _kinds(inputs: Tensor, ids: Tensor, labels: Tensor, mask_id: int) -> dict:
 
 def _place(what: str, wrong: Tensor) -> str:
     return f"{what} in some places" if wrong.any() else "as promised"
+
+
+def _elsewhere(inputs: Tensor, ids: Tensor, asked: Tensor, mask_id: int) -> str:
+    """What became of the tokens that were not selected."""
+    changed = ~asked & (inputs != ids)
+    count, masks = int(changed.sum()), int((changed & (inputs == mask_id)).sum())
+    if masks <= count / 50:  # a random word may be [MASK], too
+        return _place("other words", changed)
+    kind = "[MASK]" if masks == count else "[MASK] and other words"
+    return f"{kind} in some places"
 
 
 def _look(
@@ -129,16 +157,18 @@ def _judged(
     kinds = _kinds(inputs, ids, labels, mask_id)
     judged = {
         "labels where selected": _place("not the original id", asked & (labels != ids)),
-        "inputs where not selected": _place("changed", ~asked & (inputs != ids)),
+        "inputs where not selected": _elsewhere(inputs, ids, asked, mask_id),
         "special tokens": _place("selected", asked & special),
     }
     count = int((asked & ~special).sum())
     judged["share selected"] = _verdict("selected", count, int((~special).sum()))
-    for name, places in kinds.items():
-        judged[f"of these {name}"] = _verdict(name, int(places.sum()), int(asked.sum()))
+    judged["what becomes of them"] = _fates(kinds)
+    each = judged["what becomes of them"] == EXPECTED["what becomes of them"]
+    for name, places in kinds.items():  # else a few draws decide about the shares
+        found = _verdict(name, int(places.sum()), int(asked.sum()))
+        judged[f"of these {name}"] = found if each else f"about {RATES[name]:.0%}"
     judged["random words"] = _variety(inputs[kinds["random"]], ids, vocab_size)
     judged["choice"] = _rows(asked, special)
-    judged["what becomes of them"] = _fates(kinds)
     return judged
 
 
@@ -236,15 +266,32 @@ def _swapped(
 
 
 def _over_all(
-    ids: Tensor, special: Tensor, mask_id: int, vocab_size: int
+    ids: Tensor,
+    special: Tensor,
+    mask_id: int,
+    vocab_size: int,
+    *,
+    masked: Callable = lambda selected, special: selected,
+    drawn: Callable = lambda selected, special: selected,
 ) -> tuple[Tensor, Tensor]:
-    """Random words also where nothing was selected."""
+    """[MASK], random words or both also where nothing was selected."""
     selected = (torch.rand(ids.shape) < 0.15) & ~special
     by = torch.rand(ids.shape)
-    inputs = torch.where(selected & (by < 0.8), mask_id, ids)
+    inputs = torch.where(masked(selected, special) & (by < 0.8), mask_id, ids)
     words = torch.randint(0, vocab_size, ids.shape)
-    inputs = torch.where((by >= 0.8) & (by < 0.9) & ~special, words, inputs)
-    return inputs, ids.masked_fill(~selected, NOT_ASKED)
+    some = drawn(selected, special) & (by >= 0.8) & (by < 0.9)
+    return torch.where(some, words, inputs), ids.masked_fill(~selected, NOT_ASKED)
+
+
+beyond = exchanging(_over_all)
+
+
+def _everywhere(selected: Tensor, special: Tensor) -> Tensor:
+    return torch.ones_like(special)
+
+
+def _all_words(selected: Tensor, special: Tensor) -> Tensor:
+    return ~special
 
 
 MISTAKES = (
@@ -310,15 +357,15 @@ MISTAKES = (
     ),
     mistake(
         "a tenth of what is left",
-        "The tenth for random words was taken from what [MASK] had left over, not "
-        "from all selected tokens.",
+        "Only about 2 % of the selected tokens became random words: a tenth of what "
+        "[MASK] had left over, not a tenth of all.",
         "One tenth of which tokens? What share is that of those still unmasked?",
         _of_all_tokens,
     ),
     mistake(
         "[MASK] overwritten",
         "Some tokens that had become [MASK] were then replaced by random words.",
-        "From which of the selected tokens does your second draw choose?",
+        "Which of the selected tokens may still become random words?",
         exchanging(_twice)(share=0.1),
         exchanging(_twice)(share=0.5),
     ),
@@ -332,7 +379,29 @@ MISTAKES = (
         "random words everywhere",
         "Random words also replaced tokens that were not selected.",
         "Which positions may differ from `ids` at all?",
-        _over_all,
+        beyond(drawn=_all_words),
+        beyond(drawn=_everywhere),
+    ),
+    mistake(
+        "[MASK] everywhere",
+        "[MASK] also replaced tokens that were not selected.",
+        "Which positions may differ from `ids` at all?",
+        beyond(masked=_all_words),
+        beyond(masked=_everywhere),
+    ),
+    mistake(
+        "[MASK] and random words everywhere",
+        "[MASK] and random words also replaced tokens that were not selected.",
+        "Which positions may differ from `ids` at all?",
+        beyond(masked=_all_words, drawn=_all_words),
+        beyond(masked=_everywhere, drawn=_everywhere),
+    ),
+    mistake(
+        "one fate for a sentence",
+        "All selected tokens of a sentence share one fate: they all became [MASK], or "
+        "random words, or stayed as they were.",
+        "How many random numbers decide what becomes of the selected tokens?",
+        swap(fate=lambda ids, selected: torch.rand(len(ids), 1).expand(ids.shape)),
     ),
     mistake(
         "[MASK] and random swapped",

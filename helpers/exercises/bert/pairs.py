@@ -349,6 +349,13 @@ MISTAKES = (
         swap(label=lambda is_next: not is_next),
     ),
     mistake(
+        "one label for all",
+        "Real and random pairs all have the same label.",
+        "What does the name `is_next` promise, and where is it decided?",
+        swap(label=lambda is_next: True),
+        swap(label=lambda is_next: False),
+    ),
+    mistake(
         "always the next sentence",
         "All pairs are real: the model would learn to say yes every time.",
         "What share of the pairs should be real?",
@@ -388,7 +395,7 @@ MISTAKES = (
     ),
     mistake(
         "always the same random sentence",
-        "All random pairs have the same second sentence.",
+        "The random pairs share one second sentence, or very few.",
         "When is the random sentence drawn: once, or for each pair?",
         swap(stranger=_always_the_same),
     ),
@@ -400,13 +407,18 @@ MISTAKES = (
     ),
     mistake(
         "the same choice in each call",
-        "The same pairs are real in every call: nothing is drawn there.",
+        "The same pairs are real in every call, so chance does not choose them.",
         "Where does the task's probability of 1/2 come in?",
         swap(choose=lambda number, place: place % 2 == 0),
         swap(choose=lambda number, place: place % 2 == 0, stranger=_fixed),
         swap(choose=lambda number, place: place % 2 == 0, stranger=_next_document),
         swap(choose=lambda number, place: place % 4 < 2),
         swap(choose=lambda number, place: number % 2 == 0),
+    ),
+    mistake(
+        "the same pairs in each call",
+        "Every call makes exactly the same pairs, as if nothing were drawn.",
+        "Is a seed set inside the function, or does a fixed rule choose?",
         _seeded,
     ),
     mistake(

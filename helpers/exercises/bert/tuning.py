@@ -162,7 +162,7 @@ OPTIMIZER_MISTAKES = (
     mistake(
         "no weight decay",
         "There is no weight decay: this is plain Adam, or an AdamW whose decay is 0.",
-        "What does the W in AdamW stand for, and what is its default?",
+        "Adam and AdamW take the same arguments. Which of them has another default?",
         _optimizer(Adam, lr=RATE),
         _optimizer(AdamW, lr=RATE, weight_decay=0.0),
     ),
@@ -241,6 +241,13 @@ def _cleared_too_late(loss: Any, optimizer: Any, scheduler: Any) -> None:
     scheduler.step()
 
 
+def _stepped_first(loss: Any, optimizer: Any, scheduler: Any) -> None:
+    optimizer.step()
+    optimizer.zero_grad()
+    loss.backward()
+    scheduler.step()
+
+
 def _no_schedule(loss: Any, optimizer: Any, scheduler: Any) -> None:
     optimizer.zero_grad()
     loss.backward()
@@ -293,6 +300,13 @@ EPOCH_MISTAKES = (
         "does not ask for it.",
         "Which calls does the hint name for a batch?",
         swap(update=_clipped),
+        of=1,
+    ),
+    mistake(
+        "one batch behind",
+        "Each step uses the gradients of the batch before it.",
+        "Clear, backward, step: in which order do they come in your loop?",
+        swap(update=_stepped_first),
         of=1,
     ),
     mistake(

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.generation.shared import ROUNDED, Toy
-from helpers.exercises.kit import exchanging, number, words
+from helpers.exercises.gpt.shared import tokens
+from helpers.exercises.kit import exchanging, number
 from helpers.generation import beam
 
 VOCAB = 7
@@ -43,7 +44,7 @@ def _cases(seed: int) -> list[Case]:
     ) -> Case:
         for _ in range(100):
             model = Toy(draw, VOCAB, sharp=1.2, likes=end)
-            ids = words(draw, VOCAB, 1, length)
+            ids = tokens(draw, VOCAB, 1, length)
             ids = ids.masked_fill(ids == end, 0) if end else ids  # not in the prompt
             if prompted:
                 ids[0, -1] = end
@@ -371,8 +372,8 @@ MISTAKES = (
     ),
     mistake(
         "no length rule",
-        "The sum was not divided, either for the choice or for the score, so short "
-        "texts win.",
+        "The sum was divided neither for the choice nor for the score, so short texts "
+        "win.",
         "By which number should finished texts of different lengths be compared?",
         swap(best=_first, score=lambda total, ids, length: total),
     ),

@@ -15,7 +15,8 @@ from helpers.checks.exercise import (
     value_cases,
 )
 from helpers.exercises.generation.shared import Toy
-from helpers.exercises.kit import exchanging, words
+from helpers.exercises.gpt.shared import tokens
+from helpers.exercises.kit import exchanging
 from helpers.generation import sampling
 
 VOCAB = 13
@@ -34,7 +35,7 @@ def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
     def case(name: str, batch: int, length: int, new: int) -> Case:
-        args = Toy(draw, VOCAB), words(draw, VOCAB, batch, length), new
+        args = Toy(draw, VOCAB), tokens(draw, VOCAB, batch, length), new
         return Case(name, args, inputs=("model", "ids", "max_new_tokens"), look=_look)
 
     return [
@@ -117,8 +118,8 @@ MISTAKES = (
     ),
     mistake(
         "prompt counted as new",
-        "The prompt was counted: the whole text got max_new_tokens tokens, as "
-        "`max_length` would have it.",
+        "The prompt was counted: nothing was written once the whole text had "
+        "max_new_tokens tokens. That would be `max_length`.",
         "How many tokens does your loop write if the prompt has five?",
         swap(steps=lambda new, prompt: max(new - prompt.shape[1], 0)),
     ),

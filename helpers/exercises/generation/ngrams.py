@@ -145,8 +145,8 @@ def _missed_twice(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 @mistake(
     "n = 1 forgotten",
-    "With n = 1 the ending is not empty but the whole text: a slice that begins at -0 "
-    "begins at 0.",
+    "With n = 1 nothing is blocked, though no token may come twice then. The usual "
+    "reason: a slice that begins at -0 is the whole text, not an empty one.",
     "What is `text[-(n - 1):]` when n is 1?",
 )
 def _whole(logits: Tensor, ids: Tensor, n: int) -> Tensor:

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.generation.shared import ROUNDED, Toy
-from helpers.exercises.kit import number, words
+from helpers.exercises.gpt.shared import tokens
+from helpers.exercises.kit import number
 from helpers.generation import sampling
 
 VOCAB = 13
@@ -29,7 +30,7 @@ def _cases(seed: int) -> list[Case]:
     return [
         Case(
             f"a text of {length} tokens",
-            (Toy(draw, VOCAB, sharp=0.5), words(draw, VOCAB, 1, length)),
+            (Toy(draw, VOCAB, sharp=0.5), tokens(draw, VOCAB, 1, length)),
             inputs=("model", "ids"),
             look=_look,
             tolerance=ROUNDED,
@@ -122,8 +123,9 @@ def _sign(model: Any, ids: Tensor) -> Tensor:
 
 @mistake(
     "softmax twice",
-    "`cross_entropy` got probabilities, but it applies a softmax of its own.",
-    "What does `F.cross_entropy` expect?",
+    "The scores went through a softmax twice: `cross_entropy` and `log_softmax` apply "
+    "one of their own.",
+    "Does the function that takes the logarithm expect scores or probabilities?",
 )
 def _double(model: Any, ids: Tensor) -> Tensor:
     shares = model(ids).logits[:, :-1].softmax(-1)
@@ -137,6 +139,17 @@ def _double(model: Any, ids: Tensor) -> Tensor:
 )
 def _of_each(model: Any, ids: Tensor) -> Tensor:
     return _surprise(model, ids).exp().mean()
+
+
+@mistake(
+    "token 0 left out",
+    "A token with id 0 was not counted, but here it is a token like any other.",
+    "Is there any padding in this text?",
+    lambda model, ids: _surprise(model, ids)[ids[0, 1:] != 0].mean().exp(),
+)
+def _zero(model: Any, ids: Tensor) -> Tensor:
+    scores = model(ids).logits[:, :-1]
+    return F.cross_entropy(scores.mT, ids[:, 1:], ignore_index=0).exp()
 
 
 @mistake(
@@ -170,6 +183,7 @@ EXERCISES = (
             _sign,
             _double,
             _of_each,
+            _zero,
             _last,
         ),
     ),

@@ -21,7 +21,18 @@ def _look(call: Callable, logits: Tensor, temperature: float) -> Look:
     scores: Any = call(logits, temperature)
     if not isinstance(scores, Tensor) or scores.shape != logits.shape:
         return Look({"logits": scores})
-    return Look({"logits, less the highest": scores - scores.amax(-1, keepdim=True)})
+    judged = {"logits, less the highest": scores - scores.amax(-1, keepdim=True)}
+    if temperature != 1:  # where nothing has to change
+        judged["change of the scores"] = _change(scores - logits)
+    return Look(judged)
+
+
+def _change(apart: Tensor) -> str:
+    """Whether each score moved by an amount of its own."""
+    if (apart.abs() < 1e-5).all():
+        return "none"
+    alike = ((apart - apart[:, :1]).abs() < 1e-5).all()
+    return "the same for a whole row" if alike else "another one for each"
 
 
 def _cases(seed: int) -> list[Case]:
@@ -58,9 +69,7 @@ def _multiplied(logits: Tensor, temperature: float) -> Tensor:
     "they were before.",
     "How does the ratio of two probabilities change when both are divided by the same "
     "number?",
-    lambda logits, temperature: (
-        torch.softmax(logits / logits.new_ones(()), -1) / temperature
-    ),
+    lambda logits, temperature: logits.softmax(-1),  # divided, then normalised again
 )
 def _probabilities(logits: Tensor, temperature: float) -> Tensor:
     return logits.softmax(-1) / temperature
@@ -97,11 +106,20 @@ def _root(logits: Tensor, temperature: float) -> Tensor:
 
 @mistake(
     "no effect",
-    "The temperature has no effect: it was not used, or it moved all scores by the "
-    "same amount, which changes no probability.",
+    "The scores came back as they went in: the temperature has no effect on them.",
+    "Where does the formula use the temperature, and does that reach your `return`?",
+    lambda logits, temperature: logits.clone(),
+)
+def _unused(logits: Tensor, temperature: float) -> Tensor:
+    return logits
+
+
+@mistake(
+    "the same amount for all",
+    "All scores of a row moved by the same amount, which changes no probability.",
     "What does the softmax do with a number that is added to every score?",
     lambda logits, temperature: logits + temperature,
-    lambda logits, temperature: logits,
+    lambda logits, temperature: logits.log_softmax(-1),
 )
 def _subtracted(logits: Tensor, temperature: float) -> Tensor:
     return logits - temperature
@@ -144,6 +162,7 @@ EXERCISES = (
             _softmax,
             _powers,
             _root,
+            _unused,
             _subtracted,
             _spread,
             _square,

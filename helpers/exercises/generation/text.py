@@ -211,6 +211,10 @@ def _prompt_only(logits: Tensor, ids: Tensor, prompt: Tensor, how: dict) -> Tens
     return _after(logits, prompt, how, ("n", "t", "k", "p"))
 
 
+def _always_seeded(seed: int) -> Callable:
+    return swap(choose=lambda scores, _: _lot(scores, _seeded(seed)))
+
+
 MISTAKES = (
     mistake(
         "argmax called sampling",
@@ -339,8 +343,7 @@ MISTAKES = (
         "a seed of its own",
         "Every seed gives the same text: the function seeds itself.",
         "Look for `manual_seed`.",
-        swap(choose=lambda scores, _: _lot(scores, _seeded(42))),
-        swap(choose=lambda scores, _: _lot(scores, _seeded(0))),
+        *map(_always_seeded, (0, 1, 42, 123, 1234)),
     ),
 )
 

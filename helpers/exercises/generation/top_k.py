@@ -86,8 +86,8 @@ def _one_less(logits: Tensor, k: int) -> Tensor:
 
 @mistake(
     "drops ties",
-    "Of several tokens that are as likely as the k-th, only some were kept, and which "
-    "ones is a matter of chance.",
+    "Of several tokens that are as likely as the k-th, only some were kept: those "
+    "that the sorting happened to put first.",
     "Do you choose by index or by score? Read again what should happen to equal "
     "scores.",
     lambda logits, k: torch.full_like(logits, NEVER).scatter(-1, *logits.topk(k)[::-1]),
@@ -184,9 +184,17 @@ def _softmax(logits: Tensor, k: int) -> Tensor:
 
 @mistake(
     "k beyond the vocabulary",
-    "If k is larger than the vocabulary, `topk` complains; all tokens should be kept "
-    "then.",
+    "If k is larger than the vocabulary, there is no k-th score, and looking for it "
+    "raises an error; all tokens should be kept then.",
     "How many tokens can be kept at most?",
+    lambda logits, k: _below(
+        logits, logits.sort(descending=True).values[:, k - 1, None]
+    ),
+    lambda logits, k: _below(logits, logits.sort(descending=True).values[:, k - 1 : k]),
+    lambda logits, k: _below(logits, logits.sort().values[:, -k, None]),
+    lambda logits, k: _below(
+        logits, logits.kthvalue(logits.shape[-1] - k + 1, keepdim=True).values
+    ),
 )
 def _beyond(logits: Tensor, k: int) -> Tensor:
     return _below(logits, logits.topk(k).values[..., -1:])

@@ -13,7 +13,7 @@ from helpers.exercises.generation.shared import (
     filtered,
     look_sorted,
 )
-from helpers.exercises.kit import normal
+from helpers.exercises.kit import exchanging, normal
 from helpers.generation import sampling
 
 
@@ -35,6 +35,7 @@ def _look_but_last(call: Callable, logits: Tensor, p: float) -> Look:
 
 
 def _cases(seed: int) -> list[Case]:
+    """No sum comes close to p: whether it reaches p is for no rounding to decide."""
     draw = torch.Generator().manual_seed(seed)
 
     def case(name: str, logits: Tensor, p: float, look: Any = _look) -> Case:
@@ -50,7 +51,7 @@ def _cases(seed: int) -> list[Case]:
         case("p = 0: the most likely is left", normal(draw, 3, 5), 0.0),
         case("p = 1: all are left", normal(draw, 2, 9), 1.0, _look_but_last),
         case("p = 0.6 of seven equals", torch.zeros(2, 7), 0.6, look_sorted),
-        case("p = 0.5 of four equals", torch.zeros(3, 4), 0.5, look_sorted),
+        case("p = 0.65 of six equals", torch.zeros(3, 6), 0.65, look_sorted),
     ]
 
 
@@ -119,21 +120,6 @@ def _looked_at_late(upto: Tensor, each: Tensor, p: float) -> Tensor:
 
 
 @mistake(
-    "goes on at exactly p",
-    "Where the sum was exactly p, one more token was kept, though the set had already "
-    "reached p.",
-    "Four equal tokens and p = 0.5: how many are needed?",
-    lambda logits, p: _keep(logits, p, rule=_beyond),
-)
-def _more_than(logits: Tensor, p: float) -> Tensor:
-    return _keep(logits, p, rule=lambda upto, each, p: upto - each <= p)
-
-
-def _beyond(upto: Tensor, each: Tensor, p: float) -> Tensor:
-    return torch.cat([each[..., :1] >= 0, upto[..., :-1] <= p], -1)
-
-
-@mistake(
     "keeps all ties",
     "All tokens as likely as the last one needed were kept, so the set is larger than "
     "it has to be.",
@@ -159,6 +145,32 @@ def _last_kept(values: Tensor, logits: Tensor, p: float) -> Tensor:
 )
 def _ascending(logits: Tensor, p: float) -> Tensor:
     return _keep(logits, p, descending=False)
+
+
+def _along(
+    logits: Tensor,
+    p: float,
+    *,
+    rule: Callable = lambda upto, each, p: upto - each < p,
+    least: int = 0,
+) -> Tensor:
+    """Adds up in the order of the vocabulary."""
+    each = logits.softmax(-1)
+    kept = rule(each.cumsum(-1), each, p)
+    kept[..., :least] = True
+    return logits.masked_fill(~kept, NEVER)
+
+
+NOT_SORTED = mistake(
+    "not sorted",
+    "The probabilities were added up in the order of the vocabulary, not from the most "
+    "likely one on.",
+    "Which token has to be counted first?",
+    _along,
+    exchanging(_along)(least=1),
+    exchanging(_along)(rule=lambda upto, each, p: upto < p),
+    exchanging(_along)(rule=lambda upto, each, p: upto <= p),
+)
 
 
 @mistake(
@@ -301,9 +313,9 @@ EXERCISES = (
             _crossing,
             _nothing,
             _one_more,
-            _more_than,
             _ties,
             _ascending,
+            NOT_SORTED,
             _unsorted,
             _sorted,
             _single,

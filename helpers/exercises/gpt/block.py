@@ -132,6 +132,21 @@ def _post_norm(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
     return self.normalise(norm, x + self.drop(sublayer(x)))
 
 
+def _norm_inside(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+    """What a sublayer puts out is normalised, then added."""
+    return x + self.drop(self.normalise(norm, sublayer(x)))
+
+
+def _at_one(name: str, wrong: Callable) -> type:
+    """One of the two sublayers is added in another way."""
+
+    def add(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
+        way = wrong if norm is getattr(self, name) else GPTBlock.add
+        return way(self, x, sublayer, norm)
+
+    return swap(add=add)
+
+
 def _steps(*steps: tuple[str, str]) -> type:
     """Other sublayers or norms, or in another order."""
 
@@ -195,7 +210,7 @@ def _bare(name: str) -> Callable:
 MISTAKES = (
     mistake(
         "no mask",
-        "Every token sees the tokens after it: there is no mask.",
+        "Every token sees the tokens after it: nothing is hidden from it.",
         "What will the model copy when it is trained to predict the next token?",
         swap(mask=staticmethod(lambda length: None)),
         swap(mask=staticmethod(_ones)),
@@ -225,6 +240,7 @@ MISTAKES = (
         "scores, and nothing is blocked.",
         "Print the dtype of your mask. What does lesson 06 say it should be?",
         swap(mask=staticmethod(lambda length: torch.ones(length, length).tril())),
+        swap(mask=staticmethod(lambda length: torch.ones(length, length).triu(1))),
     ),
     mistake(
         "mask as long as the batch",
@@ -237,6 +253,22 @@ MISTAKES = (
         "The norms come after the sum, as in the Transformer of 2017.",
         "Pre-norm: what goes into a sublayer, and what is its output added to?",
         swap(add=_post_norm),
+    ),
+    mistake(
+        "one sublayer in post-norm",
+        "One of the two sublayers has its norm after the sum; the other is right.",
+        "Compare your two sublayers, line by line.",
+        _at_one("norm1", _post_norm),
+        _at_one("norm2", _post_norm),
+    ),
+    mistake(
+        "norm on the way out",
+        "A sublayer reads the vectors as they are, and what it puts out is normalised "
+        "before it is added.",
+        "Pre-norm: what goes into a sublayer, and what is its output added to?",
+        swap(add=_norm_inside),
+        _at_one("norm1", _norm_inside),
+        _at_one("norm2", _norm_inside),
     ),
     mistake(
         "norms not used",
@@ -291,6 +323,8 @@ MISTAKES = (
         "Does one name stand for two things? There is no norm on the way past a "
         "sublayer.",
         swap(add=_normed_residual),
+        _at_one("norm1", _normed_residual),
+        _at_one("norm2", _normed_residual),
     ),
     mistake(
         "second residual from the start",
@@ -308,7 +342,7 @@ MISTAKES = (
     mistake(
         "feed-forward first",
         "The two sublayers run in the wrong order.",
-        "First look around, then think.",
+        "The text says what a block does first. Which of the two sublayers is that?",
         _steps(("think", "norm2"), ("recall", "norm1")),
     ),
     mistake(

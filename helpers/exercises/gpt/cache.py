@@ -1,18 +1,20 @@
 """10.5: the key/value cache: what has been read is not read again."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.gpt.shared import filled
-from helpers.exercises.kit import exchanging, normal, words
+from helpers.exercises.gpt.shared import filled, tokens
+from helpers.exercises.kit import exchanging, normal
 from helpers.models.attention import attention
 from helpers.models.gpt import GPT, CausalSelfAttention, GPTConfig
 from helpers.models.multi_head import merge_heads, split_heads
 
+NEVER = float("-inf")
 Pair = tuple[Tensor, Tensor]  # keys and values, (B, H, S, K) each
 
 
@@ -58,6 +60,7 @@ def _attend(
     *,
     append: Callable = _appended,
     mask: Callable = _lower,
+    mix: Callable = attention,
     seen: Callable = lambda past, key, value, everything: everything,
     kept: Callable = lambda everything, key, value: everything,
     finish: Callable = lambda layer, mixed: layer.W_o(mixed),
@@ -69,7 +72,7 @@ def _attend(
     everything = append(past, key, value)
     keys, values = seen(past, key, value, everything)
     may_attend = mask(query.shape[2], keys.shape[2])
-    mixed = attention(query, keys, values, may_attend)
+    mixed = mix(query, keys, values, may_attend)
     return finish(layer, merge_heads(mixed)), kept(everything, key, value)
 
 
@@ -79,6 +82,7 @@ def _read(
     past: list | None,
     *,
     start: Callable = lambda past: past[0][0].shape[2],
+    locate: Callable = lambda model, places: model.positions(places),
     one: Callable = lambda past, number: past[number],
     finish: Callable = lambda model, x: model.norm(x),
     kept: Callable = lambda past, new: new,
@@ -89,7 +93,7 @@ def _read(
     """The whole model with one step exchanged."""
     first = 0 if past is None else start(past)
     places = torch.arange(first, first + ids.shape[1]) % model.config.max_length
-    x = model.embedding(ids) + model.positions(places)
+    x = model.embedding(ids) + locate(model, places)
     new = []
     for number, block in enumerate(model.layers):
         before = None if past is None else one(past, number)
@@ -158,11 +162,11 @@ def _cases(seed: int) -> list[Case]:
     def whole(name: str, batch: int, past: int, new: int, *sizes: int) -> Case:
         config = GPTConfig(*sizes)
         model = filled(GPT(config), draw)
-        ids = words(draw, config.vocab_size, batch, new)
+        ids = tokens(draw, config.vocab_size, batch, new)
         before = None
         if past:
             with torch.no_grad():
-                read = words(draw, config.vocab_size, batch, past)
+                read = tokens(draw, config.vocab_size, batch, past)
                 before = _Pairs(map(_Pair, _read(model, read, None)[1]))
         names = ("model", "ids", "past")
         return Case(name, (model, ids, before), of=1, inputs=names, look=_look)
@@ -225,6 +229,26 @@ def _strictly(queries: int, keys: int) -> Tensor:
     return torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries - 1)
 
 
+def _wrong_way(queries: int, keys: int) -> Tensor:
+    return ~_lower(queries, keys)
+
+
+def _blocking(mask: Callable) -> list[Callable]:
+    """A mask that leaves rows without a key: what then comes depends on the fill."""
+    by_hand = [
+        attending(mask=mask, mix=partial(_filled, fill=fill)) for fill in (NEVER, -1e9)
+    ]
+    return [attending(mask=mask), *by_hand]
+
+
+def _filled(
+    query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, fill: float
+) -> Tensor:
+    """Attention by hand."""
+    scores = query @ keys.mT / query.shape[-1] ** 0.5
+    return scores.masked_fill(~mask, fill).softmax(-1) @ values
+
+
 def _past_alone(past: Any, key: Tensor, value: Tensor, everything: Pair) -> Pair:
     return everything if past is None else past
 
@@ -272,7 +296,7 @@ ATTENDING = (
     ),
     mistake(
         "new before old",
-        "The new keys were put in front of the old ones.",
+        "The new keys and values were put in front of the old ones.",
         "In which order were the tokens written?",
         attending(append=_before),
     ),
@@ -284,6 +308,20 @@ ATTENDING = (
         attending(
             mask=lambda queries, keys: None if keys > queries else _lower(queries, keys)
         ),
+    ),
+    mistake(
+        "mask of numbers",
+        "The mask holds ones and zeros, not True and False: they were added to the "
+        "scores, and nothing is hidden.",
+        "Print the dtype of your mask. What does lesson 06 say it should be?",
+        attending(mask=lambda queries, keys: _lower(queries, keys).float()),
+        attending(mask=lambda queries, keys: _wrong_way(queries, keys).float()),
+    ),
+    mistake(
+        "mask the wrong way round",
+        "What a new token may see is hidden from it, and the later tokens are not.",
+        "In this course True means: may attend.",
+        *_blocking(_wrong_way),
     ),
     mistake(
         "mask in the wrong corner",
@@ -302,7 +340,7 @@ ATTENDING = (
         "mask off by one",
         "The new tokens do not see themselves.",
         "Draw the mask for two new tokens after three: two rows, five columns.",
-        attending(mask=_strictly),
+        *_blocking(_strictly),
     ),
     mistake(
         "appended along another axis",
@@ -377,6 +415,13 @@ READING = (
         "The positions of the new tokens start from 0 again.",
         "How many tokens have been read before? The past knows.",
         reading(start=lambda past: 0),
+        of=1,
+    ),
+    mistake(
+        "positions forgotten",
+        "The tokens have no positions.",
+        "Compare with the model's `forward`: what is added to the tokens' vectors?",
+        reading(locate=lambda model, places: 0.0),
         of=1,
     ),
     mistake(

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.gpt.shared import filled
-from helpers.exercises.kit import exchanging, words
+from helpers.exercises.gpt.shared import filled, tokens
+from helpers.exercises.kit import exchanging
 from helpers.models.gpt import GPT, GPTConfig
 
 MATRICES = ("to_qkv", "W_o", "W_1", "W_2")
@@ -46,6 +46,7 @@ def _load(
     turned: tuple[str, ...] = MATRICES,
     without: tuple[str, ...] = (),
     kinds: tuple[str, ...] = ("weight", "bias"),
+    unbiased: tuple[str, ...] = (),
     renamed: Callable = lambda name: name,
     blocks: Callable = zip,
     copy: Callable = lambda target, number: target.data.copy_(number.data),
@@ -58,7 +59,7 @@ def _load(
             continue
         other = pairs[renamed(name)][1]
         for kind, number in other.named_parameters():
-            if kind in kinds:
+            if kind in kinds and not (kind == "bias" and last in unbiased):
                 turn = last in turned and kind == "weight"
                 copy(getattr(ours, kind), number.T if turn else number)
     return mine
@@ -112,7 +113,7 @@ def _cases(seed: int) -> list[Case]:
     def case(name: str, *sizes: int) -> Case:
         config = GPTConfig(*sizes)
         mine, theirs = filled(GPT(config), draw), filled(theirs_like(config), draw)
-        ids = words(draw, config.vocab_size, 2, 5)
+        ids = tokens(draw, config.vocab_size, 2, 5)
         return Case(name, (mine, theirs, ids), inputs=("mine", "theirs"), look=_look)
 
     return [
@@ -208,9 +209,26 @@ MISTAKES = (
     ),
     mistake(
         "biases left out",
-        "The weights were copied, the biases were not.",
+        "Not all biases were copied: those of the linear layers, of the norms or of "
+        "both are still your own.",
         "How many tensors does one layer hold?",
         swap(kinds=("weight",)),
+        swap(unbiased=MATRICES),
+        swap(unbiased=("norm1", "norm2", "norm")),
+        swap(unbiased=("norm1", "norm2")),
+        swap(unbiased=("norm",)),
+    ),
+    mistake(
+        "a linear layer left out",
+        "In the blocks, one of the linear layers still has its initial numbers.",
+        "How many layers of a block hold numbers?",
+        *(swap(without=(name,)) for name in MATRICES),
+    ),
+    mistake(
+        "tokens left out",
+        "The table of tokens still has its initial numbers.",
+        "Print `theirs.transformer`: how many tables are there?",
+        swap(without=("embedding",)),
     ),
     mistake(
         "norms swapped",
@@ -220,7 +238,7 @@ MISTAKES = (
     ),
     mistake(
         "norms left out",
-        "In the blocks, norms still have their initial numbers.",
+        "In the blocks, at least one of the norms still has its initial numbers.",
         "How many layers of a block hold numbers?",
         swap(without=("norm1", "norm2")),
         swap(without=("norm2",)),

@@ -8,7 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
-from helpers.exercises.kit import exchanging, normal, words
+from helpers.exercises.gpt.shared import tokens
+from helpers.exercises.kit import exchanging, normal
 
 
 def language_model_loss(logits: Tensor, ids: Tensor) -> Tensor:
@@ -23,10 +24,10 @@ def _loss(
     rows: Callable = lambda logits: logits[:, :-1],
     labels: Callable = lambda ids: ids[:, 1:],
     turn: Callable = lambda logits: logits.transpose(1, 2),
-    reduction: str = "mean",
+    **how: Any,
 ) -> Tensor:
     """Cross-entropy with one step exchanged."""
-    return F.cross_entropy(turn(rows(logits)), labels(ids), reduction=reduction)
+    return F.cross_entropy(turn(rows(logits)), labels(ids), **how)
 
 
 swap = exchanging(_loss)
@@ -42,7 +43,7 @@ def _cases(seed: int) -> list[Case]:
     def case(name: str, *size: int, dtype: Any = torch.float64, **more: Any) -> Case:
         batch, length, vocab = size
         logits = normal(draw, *size, dtype=dtype)
-        ids = words(draw, vocab, batch, length)
+        ids = tokens(draw, vocab, batch, length)
         return Case(name, (logits, ids), inputs=("logits", "ids"), **more)
 
     return [
@@ -66,6 +67,17 @@ def _padded(ids: Tensor) -> Tensor:
 def _reread(logits: Tensor) -> Tensor:
     batch, length, vocab = logits.shape
     return logits.reshape(batch, vocab, length)
+
+
+def _across(logits: Tensor, ids: Tensor) -> Tensor:
+    """All texts in one row: the last position of a text meets the next text."""
+    return F.cross_entropy(logits.flatten(0, 1)[:-1], ids.flatten()[1:])
+
+
+def _unpadded(logits: Tensor, ids: Tensor) -> Tensor:
+    """Id 0 counts nothing, but stays among the questions that are counted."""
+    each = swap(reduction="none", ignore_index=0)(logits, ids)
+    return each.mean()
 
 
 def _probability(logits: Tensor, ids: Tensor) -> Tensor:
@@ -112,6 +124,21 @@ MISTAKES = (
         swap(rows=lambda logits: logits[:, :-1], labels=lambda ids: _far(ids)),
     ),
     mistake(
+        "shifted after flattening",
+        "The texts were put in one row before the shift, so the last position of each "
+        "text was asked for the first token of the next one.",
+        "How many questions do two texts of five tokens ask? Count yours.",
+        _across,
+    ),
+    mistake(
+        "token 0 left out",
+        "Wherever the next token has id 0, nothing was counted; here 0 is a token like "
+        "any other.",
+        "Is there any padding in these texts?",
+        swap(ignore_index=0),
+        _unpadded,
+    ),
+    mistake(
         "shifted along the batch",
         "Each text was asked for the tokens of the next text.",
         "Which axis of ids is time?",
@@ -133,8 +160,9 @@ MISTAKES = (
     ),
     mistake(
         "softmax twice",
-        "The scores went through a softmax, and cross-entropy applies its own.",
-        "What does `F.cross_entropy` expect, scores or probabilities?",
+        "The scores went through a softmax twice: `cross_entropy` and `log_softmax` "
+        "apply one of their own.",
+        "Does the function that takes the logarithm expect scores or probabilities?",
         swap(turn=lambda logits: logits.softmax(-1).transpose(1, 2)),
     ),
     mistake(
@@ -143,6 +171,13 @@ MISTAKES = (
         "Read what the docstring promises about the mean.",
         swap(reduction="sum"),
         lambda logits, ids: swap(reduction="sum")(logits, ids) / len(ids),
+    ),
+    mistake(
+        "divided by all positions",
+        "The sum was divided by the number of all positions, also of those that were "
+        "asked nothing.",
+        "How many questions does a text of five tokens ask?",
+        lambda logits, ids: swap(reduction="sum")(logits, ids) / ids.numel(),
     ),
     mistake(
         "one number per position",

@@ -9,7 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.kit import exchanging, normal, words
+from helpers.exercises.gpt.shared import tokens
+from helpers.exercises.kit import exchanging, normal
 from helpers.models.gpt import GPTBlock, GPTConfig
 
 PARTS = ("embedding", "positions", "layers", "norm")
@@ -97,9 +98,11 @@ def _fill(value: Tensor, name: str, middle: float) -> None:
     value.copy_(middle + 0.5 * normal(draw, *value.shape))
 
 
-def _look(call: Any, ids: Tensor) -> Look:
+def _look(call: Any, ids: Tensor, blocks_drop: bool = True) -> Look:
     if not isinstance(call.layers, nn.ModuleList):
         return Look({"layers": f"of type {type(call.layers).__name__}"})
+    if not blocks_drop:
+        call.layers.eval()
     _prepare(call)
     return Look(
         {
@@ -120,11 +123,11 @@ def _training(call: Any, ids: Tensor) -> Look:
 
 
 def _training_outside(call: Any, ids: Tensor) -> Look:
-    """Blocks that drop nothing: if they dropped all, what went in would not show."""
-    for part in nn.ModuleList(call.layers).modules():
-        if isinstance(part, nn.Dropout):
-            part.p = 0.0
-    return _training(call, ids)
+    """Blocks that drop nothing: if they dropped all, what went in would not show.
+
+    They are in eval mode: a block of the student's own may keep its rate anywhere.
+    """
+    return _look(call.train(), ids, blocks_drop=False)
 
 
 def _cases(seed: int) -> list[Case]:
@@ -137,7 +140,7 @@ def _cases(seed: int) -> list[Case]:
         look: Callable = _evaluating,
         **more: Any,
     ) -> Case:
-        ids = words(draw, sizes[0], *size)
+        ids = tokens(draw, sizes[0], *size)
         init = (GPTConfig(*sizes),)
         return Case(name, (ids,), inputs=("ids",), init=init, look=look, **more)
 
@@ -194,6 +197,10 @@ def _every_layer_from_the_start(self: Any, x: Tensor) -> Tensor:
     for layer in self.layers:
         y = layer(x)
     return y
+
+
+def _first_layer(self: Any, x: Tensor) -> Tensor:
+    return self.layers[0](x)
 
 
 def _counting(start: int) -> Callable:
@@ -310,10 +317,18 @@ MISTAKES = (
         swap(climb=_every_layer_from_the_start),
     ),
     mistake(
+        "only the first layer",
+        "Only the first block was used.",
+        "How often does your loop run? Is a `return` inside it?",
+        swap(climb=_first_layer),
+    ),
+    mistake(
         "softmax at the end",
-        "Probabilities came back; the task asks for logits, the raw scores.",
+        "Probabilities, or their logarithms, came back; the task asks for logits, the "
+        "raw scores.",
         "Where is the softmax taken when you train? Read on to exercise 10.3.",
         swap(score=lambda self, x: GPT.score(self, x).softmax(-1)),
+        swap(score=lambda self, x: GPT.score(self, x).log_softmax(-1)),
     ),
     mistake(
         "the last position only",

@@ -92,13 +92,14 @@ def _counted(
     *,
     pairs: Callable = pairwise,
     times: Callable = lambda count: count,
+    add: Callable = lambda before, count: before + count,
     choose: Callable = lambda counts: max(counts, key=counts.get),
 ) -> Any:
     """Count with one step exchanged."""
     counts: Counter = Counter()
     for word, count in words.items():
         for pair in pairs(word):
-            counts[pair] += times(count)
+            counts[pair] = add(counts[pair], times(count))
     return choose(counts)
 
 
@@ -145,6 +146,13 @@ COUNTING = (
         counting(times=lambda count: 1),
     ),
     mistake(
+        "counts overwritten",
+        "A pair's count is that of one word, not the sum over all words that hold it.",
+        "What becomes of the count that a pair already has?",
+        counting(add=lambda before, count: count),
+        counting(add=lambda before, count: before or count),
+    ),
+    mistake(
         "order ignored",
         "A pair was counted together with the same two symbols the other way round.",
         "Is *ab* the same text as *ba*?",
@@ -168,6 +176,7 @@ COUNTING = (
         "A pair that occurs twice in a word was counted only once there.",
         "Did a set lose something on the way?",
         counting(pairs=lambda word: dict.fromkeys(pairwise(word))),
+        counting(pairs=lambda word: set(pairwise(word))),
     ),
     mistake(
         "the rarest pair",
@@ -254,6 +263,11 @@ def _both_kept(word: Word, pair: Pair) -> Word:
     return _merged(word, pair, skip=1)
 
 
+def _each_place(word: Word, pair: Pair) -> Word:
+    """Looks at each two neighbours, and never at the last symbol alone."""
+    return tuple("".join(pair) if two == pair else two[0] for two in pairwise(word))
+
+
 def _text(word: Word, pair: Pair) -> str:
     return " ".join(_merged(word, pair))
 
@@ -281,6 +295,15 @@ MERGING = (
         "The pair was merged, but its second symbol is still there.",
         "After a merge, how many symbols of the old word are used up?",
         _both_kept,
+        of=1,
+    ),
+    mistake(
+        "second half kept, last symbol lost",
+        "The pair's second symbol is still there after a merge, and a last symbol that "
+        "belongs to no pair is missing.",
+        "After a merge, how many symbols of the old word are used up? And where does "
+        "your loop end?",
+        _each_place,
         of=1,
     ),
     mistake(
@@ -330,10 +353,17 @@ MERGING = (
     ),
     mistake(
         "glued with a space",
-        "The new symbol has a space in it, or the whole word came back as one string.",
+        "The new symbol has a space in it.",
         "Print the new symbol with `repr`.",
         merging(glue=" ".join),
+        of=1,
+    ),
+    mistake(
+        "one string",
+        "The whole word came back as one string, not as a tuple of symbols.",
+        "What does the docstring promise?",
         _text,
+        lambda word, pair: "".join(_merged(word, pair)),
         of=1,
     ),
     mistake(

@@ -8,6 +8,16 @@ from torch import nn
 from helpers.exercises.kit import normal
 
 
+def tokens(draw: torch.Generator, vocab_size: int, *size: int) -> torch.Tensor:
+    """Random ids (B, T) of the whole vocabulary; id 0 stands in the last text.
+
+    It is a token like any other here: whoever leaves it out should notice.
+    """
+    ids = torch.randint(0, vocab_size, size, generator=draw)
+    ids[-1, ids.shape[1] // 2] = 0
+    return ids
+
+
 @torch.no_grad()
 def filled(module: nn.Module, draw: torch.Generator, dtype: Any = torch.float64) -> Any:
     """A module in eval mode, with random numbers in biases and norms as well.

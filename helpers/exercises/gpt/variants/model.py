@@ -4,10 +4,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from helpers.exercises.gpt.variants.block import BlockByHelpers, BlockWithBatchMask
 from helpers.models.gpt import GPTBlock as CourseBlock
 
 
 class _Model(nn.Module):
+    block = CourseBlock
+
     def __init__(self, config):
         super().__init__()
         self.config = config
@@ -17,7 +20,7 @@ class _Model(nn.Module):
         self.layers = nn.ModuleList()
         for _ in range(config.num_layers):
             self.layers.append(
-                CourseBlock(
+                self.block(
                     config.d_model, config.num_heads, config.d_ff, config.dropout
                 )
             )
@@ -73,8 +76,22 @@ class ModelBySequential(_Model):
         return x.matmul(self.embedding.weight.t())
 
 
+class ModelOfOwnBlocks(ModelByLinear):
+    """The student's own 10.1, which drops nothing in its attention."""
+
+    block = BlockByHelpers
+
+
+class ModelOfBlocksWithoutModules(ModelByLinear):
+    """Blocks that drop by a function and keep their rate as a number."""
+
+    block = BlockWithBatchMask
+
+
 VARIANTS = {
     "10.2": (
+        ModelOfOwnBlocks,
+        ModelOfBlocksWithoutModules,
         ModelByLinear,
         ModelByEinsum,
         ModelWithTiedHead,
