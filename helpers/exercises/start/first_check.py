@@ -23,7 +23,7 @@ def _cases(seed: int) -> list[Case]:
 
 @mistake(
     "mean over the first axis",
-    "The mean was taken down the columns, over the first axis.",
+    "The mean was taken over the first axis: in a table, down the columns.",
     "Which axis does a row run along? Compare the two shapes.",
 )
 def _columns(x: Tensor) -> Tensor:
@@ -80,7 +80,8 @@ def _by_rows(x: Tensor) -> Tensor:
 @mistake(
     "axis kept",
     "The averaged axis is still there, with size 1.",
-    "Look up `keepdim`.",
+    "Compare the two shapes. What does `keepdim` decide, and what does `None` as an "
+    "index add?",
     lambda x: x.mean(-1)[..., None],
 )
 def _kept(x: Tensor) -> Tensor:
@@ -95,7 +96,7 @@ EXERCISES = (
         difficulty=1,
         minutes=3,
         core=True,
-        answers=(Answer("row_means", row_means, {"means": "..., row"}),),
+        answers=(Answer("row_means", row_means, {"means": "x without its last axis"}),),
         cases=_cases,
         proves="the right axis for one, two and three axes",
         misconceptions=(
