@@ -69,6 +69,14 @@ def _times_float32(length: int, d_model: int) -> Tensor:
     return _alternating(angles.sin(), angles.cos())
 
 
+def _unbracketed(length: int, d_model: int) -> Tensor:
+    """`10000 ** even / d_model`, in whole numbers, which run over."""
+    angles = torch.arange(length)[:, None] / (
+        10000 ** torch.arange(0, d_model, 2) / d_model
+    )
+    return _alternating(angles.sin(), angles.cos())
+
+
 def _sign_forgotten(length: int, d_model: int) -> Tensor:
     """By logarithms, as in most code, without the minus in the exponent."""
     even = torch.arange(0, d_model, 2)
@@ -92,7 +100,8 @@ MISTAKES = (
     ),
     mistake(
         "exponent halved",
-        "The exponent ends near one half: the 2 of the formula is missing.",
+        "The frequencies are those of an exponent that ends near one half, as if the 2 "
+        "of the formula were missing.",
         "Count the pairs: 0, 1, 2. What does the formula do with that number?",
         swap(exponent=lambda pair, d_model: pair / d_model),
     ),
@@ -101,6 +110,16 @@ MISTAKES = (
         "The exponent is not divided by d_model, so the powers explode.",
         "Look at the exponent of 10000 in the formula.",
         swap(exponent=lambda pair, d_model: 2 * pair),
+    ),
+    mistake(
+        "division by d_model outside the exponent",
+        "The power was divided by d_model, not its exponent: `**` comes before `/`.",
+        "Which part of `a ** b / c` does c divide, as Python reads it?",
+        swap(
+            exponent=lambda pair, d_model: 2 * pair,
+            angle=lambda position, power: position / (power / (2 * len(power))),
+        ),
+        _unbracketed,
     ),
     mistake(
         "sine and cosine swapped",
@@ -126,6 +145,12 @@ MISTAKES = (
         "Every column holds a sine.",
         "Which function does the formula put into the odd columns?",
         swap(lay=lambda sines, cosines: _alternating(sines, sines)),
+    ),
+    mistake(
+        "cosines missing",
+        "The odd columns hold nothing but 0: the cosines were not filled in.",
+        "Which columns does the second line of the formula fill?",
+        swap(lay=lambda sines, cosines: _alternating(sines, 0 * cosines)),
     ),
     mistake(
         "a different frequency in every column",
