@@ -115,9 +115,12 @@ SOFTMAX_MISTAKES = (
     ),
     mistake(
         "always the first axis",
-        "The argument `dim` is ignored, and the first axis is used instead.",
+        "In the sum, the maximum or both, the argument `dim` is ignored, and the first "
+        "axis is used instead.",
         "Follow `dim` through your lines: each reduction needs it.",
         lambda x, dim: softmax(x, 0),
+        swap(total=lambda e, dim: e.sum(0, keepdim=True)),
+        swap(peak=lambda x, dim: x.amax(0, keepdim=True)),
     ),
     mistake(
         "sum over everything",
@@ -159,6 +162,13 @@ SOFTMAX_MISTAKES = (
         "The smallest number gets the largest probability.",
         "Look at the sign of what goes into the exponential.",
         lambda x, dim: softmax(-x, dim),
+    ),
+    mistake(
+        "cut off from autograd",
+        "The shares are right, but no gradient gets through them to x.",
+        "Look for what keeps no history: `.detach()`, `.data`, `.numpy()`, "
+        "`torch.tensor(...)`, `torch.no_grad()`.",
+        lambda x, dim: softmax(x.detach(), dim),
     ),
     mistake(
         "no division",
@@ -208,7 +218,8 @@ def _gradient_rows(case: Case, outputs: Mapping[str, Any]) -> str | None:
 
 @mistake(
     "only the diagonal",
-    "Only the diagonal is filled, as if each output depended on its own input alone.",
+    "Only the diagonal was computed, as if each output depended on its own input "
+    "alone.",
     "If one number grows, what happens to the probabilities of the others?",
     lambda z: z.softmax(-1) * (1 - z.softmax(-1)),
 )
@@ -274,7 +285,8 @@ def _entrywise(z: Tensor) -> Tensor:
 
 @mistake(
     "dot product instead of outer product",
-    "For two vectors `@` gives a single number, not a table of all products.",
+    "One and the same number, the sum of all squares, was subtracted everywhere: it is "
+    "what `@` makes of two vectors.",
     "Which operation gives every product p_i p_j a place of its own?",
 )
 def _dot(z: Tensor) -> Tensor:
@@ -371,7 +383,7 @@ EXERCISES = (
             ),
             mistake(
                 "the smallest entry",
-                "You named the entry of 1e-07, but a gradient may be tiny.",
+                "You named the entry of -1.1e-07, but a gradient may be tiny.",
                 "Look for an upper bound: how large can p_i p_j be?",
                 (2,),
             ),
