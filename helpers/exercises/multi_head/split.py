@@ -105,7 +105,7 @@ def _turned(x: Tensor, num_heads: int) -> Tensor:
 
 @mistake(
     "every head sees everything",
-    "Each head holds the whole width: it was copied, not cut.",
+    "Each head holds the whole width: x was copied, not cut.",
     "How wide can a head be, if all of them together are d_model wide?",
     lambda x, num_heads: torch.stack([x] * num_heads, 1),
 )
