@@ -149,7 +149,7 @@ MODULE_MISTAKES = (
         "The mask blocks whole rows, the queries at padding, but not the padded keys.",
         "The mask says which tokens may be attended to: which axis of the scores is "
         "that?",
-        *under_every_fill(
+        *under_every_fill(  # lowered as a whole, a row keeps its weights
             swap, lay=lambda self, mask: mask[:, :, None], fills=REPLACED
         ),
         swap(lay=lambda self, mask: mask[:, :, None], attend=_of_the_course),

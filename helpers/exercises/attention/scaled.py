@@ -12,7 +12,7 @@ from helpers.exercises.attention.shared import (
     BATCH,
     BLOCKED,
     D_HEAD,
-    FILLS,
+    EVERY_FILL,
     HEADS,
     KEYS,
     QUERIES,
@@ -232,7 +232,7 @@ ATTENTION_MISTAKES = (
         "no softmax",
         "The scores themselves were used as weights.",
         "What makes every weight positive, and every row sum to 1?",
-        *under_every_fill(swap, normalise=_as_it_is),
+        *(swap(normalise=_as_it_is, block=fill) for fill in EVERY_FILL),
         swap(normalise=_as_it_is, block=_as_it_is),
         swap(normalise=_as_it_is, block=lambda scores, mask: scores * mask),
     ),
@@ -260,7 +260,7 @@ ATTENTION_MISTAKES = (
         "The softmax came first, and then minus infinity or a huge negative number was "
         "put in its weights, where none can be.",
         "Which step turns a huge negative number into 0, and does it still follow?",
-        *(swap(block=_as_it_is, after=_after(fill)) for fill in FILLS),
+        *(swap(block=_as_it_is, after=_after(fill)) for fill in EVERY_FILL),
     ),
     mistake(
         "blocked scores made large",
@@ -371,7 +371,7 @@ ATTENTION_MISTAKES = (
         "scores returned as weights",
         "The output is right, but what came with it are the scores before the softmax.",
         "Which variable do you return, and where is it assigned?",
-        *(partial(_scores_back, block=block) for block in (*FILLS, _as_it_is)),
+        *(partial(_scores_back, block=block) for block in (*EVERY_FILL, _as_it_is)),
         lambda query, key, value, mask=None: (
             attend_step(query, key, value, mask)[0],
             query @ key.mT,

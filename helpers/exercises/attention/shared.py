@@ -51,9 +51,9 @@ ROWS = Property("Does every row of the weights sum to 1", _rows)
 BLOCKED = Property("Do blocked keys get zero weight", _blocked)
 
 
-def _filled(scores: Tensor, mask: Tensor, low: float | None) -> Tensor:
-    low = torch.finfo(scores.dtype).min if low is None else low
-    return scores.masked_fill(~mask, low)
+def _replaced(scores: Tensor, mask: Tensor, by: float | None) -> Tensor:
+    by = torch.finfo(scores.dtype).min if by is None else by
+    return scores.masked_fill(~mask, by)
 
 
 def _lowered(scores: Tensor, mask: Tensor, by: float) -> Tensor:
@@ -61,9 +61,10 @@ def _lowered(scores: Tensor, mask: Tensor, by: float) -> Tensor:
 
 
 # The usual ways to make the scores of blocked keys small: functions (scores, mask).
-# A row that is lowered as a whole keeps its weights, as if there were no mask.
-REPLACED = tuple(partial(_filled, low=low) for low in (-math.inf, -1e9, -1e4, None))
-FILLS = (*REPLACED, *(partial(_lowered, by=by) for by in (-1e9, -1e4)))
+REPLACED = (partial(_replaced, by=-math.inf), partial(_replaced, by=-1e9))
+FILLS = (*REPLACED, partial(_lowered, by=-1e9), partial(_lowered, by=-1e4))
+# These two give the weights that -1e9 gives, but not its scores.
+EVERY_FILL = (*FILLS, partial(_replaced, by=-1e4), partial(_replaced, by=None))
 
 
 def under_every_fill(
@@ -72,9 +73,9 @@ def under_every_fill(
     fills: Sequence[Callable] = FILLS,
     **steps: Any,
 ) -> tuple:
-    """The same wrong answer once for each usual fill.
+    """The same wrong answer once for each usual fill that gives other weights.
 
-    They differ where a row has no key left, and where scores are returned.
+    They differ where a row has no key left.
 
     Args:
         swap: from `exchanging`, of an attention with a step `block(scores, mask)`

@@ -171,8 +171,8 @@ PROBE_MISTAKES = (
     ),
     mistake(
         "shuffled back with the same order",
-        "The output was shuffled with the order that shuffled the input, which does "
-        "not bring the tokens back.",
+        "The two outputs that were compared have their tokens in different orders: an "
+        "order that is applied twice does not bring them back.",
         "Which order undoes [1, 2, 0]? Or shuffle the other output instead.",
         _shuffled_twice,
     ),

@@ -16,7 +16,6 @@ from helpers.checks.exercise import (
 )
 from helpers.exercises.attention.shared import (
     BLOCKED,
-    REPLACED,
     ROWS,
     if_mask,
     random_mask,
@@ -516,7 +515,7 @@ MISTAKES = (
         "The mask was transposed: it blocks queries, and leaves every key open to the "
         "others.",
         "In (B, H, T, S) keys are the last axis. Where did the mask's last axis go?",
-        *under_every_fill(swap, see=lambda mask: mask.mT, fills=REPLACED),
+        *under_every_fill(swap, see=lambda mask: mask.mT),
         swap(
             attend=lambda self, query, key, value, mask: attention(
                 query, key, value, None if mask is None else mask.mT, need_weights=True

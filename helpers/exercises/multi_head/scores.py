@@ -106,8 +106,8 @@ MISTAKES = (
     ),
     mistake(
         "diagonal of heads and queries",
-        "`diagonal` took the first two axes, heads and queries, as it does unless you "
-        "name others.",
+        "What was read lies on the diagonal of the first two axes, heads and queries, "
+        "where `diagonal` reads unless you name others.",
         "Between which two axes of (H, T, T) does the diagonal lie?",
         _first_two_axes,
         partial(_first_two_axes, both=False),
@@ -144,7 +144,7 @@ MISTAKES = (
     ),
     mistake(
         "what the separator looks at",
-        "For [SEP], whole rows were added up: a row sums to 1, whatever a head looks "
+        "For [SEP], whole rows were taken, and a row sums to 1, whatever a head looks "
         "at.",
         "Is [SEP] the query here, or the key? Which axis holds the keys?",
         swap(
