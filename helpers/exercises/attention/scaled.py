@@ -119,6 +119,11 @@ def _as_it_is(scores: Tensor, mask: Any = None) -> Tensor:
     return scores
 
 
+def _indexed(scores: Tensor, mask: Tensor) -> Tensor:
+    scores[~mask] = -1e9
+    return scores
+
+
 def _axis_of_torch(scores: Tensor) -> Tensor:
     """What `F.softmax` does if it is told no axis."""
     return scores.softmax(0 if scores.dim() == 3 else 1)
@@ -281,7 +286,8 @@ ATTENTION_MISTAKES = (
     ),
     mistake(
         "0 times infinity",
-        "The mask was multiplied by infinity, and 0 times infinity is NaN.",
+        "The mask was multiplied by infinity, or by a number that is infinite in "
+        "float32, and 0 times infinity is NaN.",
         "Look for a function that fills entries instead of multiplying them.",
         swap(block=lambda scores, mask: scores + ~mask * float("-inf")),
     ),
@@ -323,6 +329,32 @@ ATTENTION_MISTAKES = (
         swap(compare=lambda query, key: query @ key),
     ),
     mistake(
+        "query and key entry by entry",
+        "Query and key were combined entry by entry, but each query is to be compared "
+        "with every key.",
+        "Which operator multiplies matrices?",
+        swap(compare=lambda query, key: query * key),
+    ),
+    mistake(
+        "bmm",
+        "`torch.bmm` takes three axes, neither more nor fewer.",
+        "Which operator multiplies the last two axes, however many stand before them?",
+        swap(compare=lambda query, key: torch.bmm(query, key.mT)),
+        swap(compare=lambda query, key: torch.bmm(query, key.transpose(1, 2))),
+    ),
+    mistake(
+        "root of a plain number",
+        "`torch.sqrt` was given a plain number, but it takes a tensor.",
+        "How does Python itself take the root of a number?",
+        swap(scale=lambda query, key: 1 / torch.sqrt(query.shape[-1])),
+    ),
+    mistake(
+        "mask as an index",
+        "The mask was used as an index, and an index is not broadcast to the scores.",
+        "Which function fills entries by a mask that broadcasts?",
+        swap(block=_indexed),
+    ),
+    mistake(
         "key times query",
         "The product is the wrong way round: the rows of the scores belong to keys, "
         "not to queries.",
@@ -360,6 +392,29 @@ ATTENTION_MISTAKES = (
         "The weights came back twice, once in place of the output.",
         "Look at the last multiplication, and at what you return first.",
         swap(finish=lambda weights, value: (weights, weights)),
+    ),
+    mistake(
+        "weights and values entry by entry",
+        "Weights and values were combined entry by entry, but each output is a "
+        "weighted sum of all values.",
+        "Which operator multiplies matrices?",
+        swap(finish=lambda weights, value: (weights * value, weights)),
+    ),
+    mistake(
+        "last product the wrong way round",
+        "The last product does not fit: its sides changed places, or the weights were "
+        "transposed.",
+        "Write the shapes of weights and values side by side: over which axis is the "
+        "sum?",
+        swap(finish=lambda weights, value: (value @ weights, weights)),
+        swap(finish=lambda weights, value: (weights.mT @ value, weights)),
+    ),
+    mistake(
+        "cut off from autograd",
+        "The numbers are right, but no gradient gets through the output.",
+        "Look for what keeps no history: `.detach()`, `.data`, `torch.no_grad()`.",
+        swap(finish=lambda weights, value: ((weights @ value).detach(), weights)),
+        swap(finish=lambda weights, value: ((weights @ value).data, weights.data)),
     ),
     mistake(
         "tuple order",
