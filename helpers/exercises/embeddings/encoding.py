@@ -77,6 +77,13 @@ def _unbracketed(length: int, d_model: int) -> Tensor:
     return _alternating(angles.sin(), angles.cos())
 
 
+def _sign_twice(length: int, d_model: int) -> Tensor:
+    angles = torch.arange(length)[:, None] / 10000 ** (
+        -torch.arange(0, d_model, 2) / d_model
+    )
+    return _alternating(angles.sin(), angles.cos())
+
+
 def _sign_forgotten(length: int, d_model: int) -> Tensor:
     """By logarithms, as in most code, without the minus in the exponent."""
     even = torch.arange(0, d_model, 2)
@@ -113,8 +120,13 @@ MISTAKES = (
     ),
     mistake(
         "division by d_model outside the exponent",
-        "The power was divided by d_model, not its exponent: `**` comes before `/`.",
+        "d_model does not divide the exponent, but what stands before it: `**` comes "
+        "before `/`.",
         "Which part of `a ** b / c` does c divide, as Python reads it?",
+        swap(
+            exponent=lambda pair, d_model: 2 * pair,
+            angle=lambda position, power: position / power / (2 * len(power)),
+        ),
         swap(
             exponent=lambda pair, d_model: 2 * pair,
             angle=lambda position, power: position / (power / (2 * len(power))),
@@ -173,19 +185,33 @@ MISTAKES = (
     ),
     mistake(
         "multiplied",
-        "The position was multiplied by the power of 10000, so late columns turn "
-        "faster.",
+        "Late columns turn faster than early ones: the position was multiplied by the "
+        "power of 10000, or the exponent has the wrong sign.",
         "Which columns should turn slowly: the early or the late ones?",
         swap(angle=lambda position, power: position * power),
         _times_float32,
         _sign_forgotten,
+        _sign_twice,
     ),
     mistake(
         "another base",
         "The base is not 10000.",
-        "Count the zeros.",
+        "Which number is raised to a power in the formula? Count its zeros.",
         swap(base=1000.0),
         swap(base=1e5),
+        swap(base=math.e),
+    ),
+    mistake(
+        "one frequency for all columns",
+        "All columns turn at the same speed: the exponent is 0 in each of them.",
+        "What does your exponent come to for the last pair? Does a division round it?",
+        swap(exponent=lambda pair, d_model: 0 * pair),
+    ),
+    mistake(
+        "pairs not laid in a row",
+        "The sines and cosines are right, but each pair still has an axis of its own.",
+        "How many axes does the table have, and how do you join the last two?",
+        swap(lay=lambda sines, cosines: torch.stack([sines, cosines], dim=-1)),
     ),
     mistake(
         "axes swapped",

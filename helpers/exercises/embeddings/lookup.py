@@ -153,6 +153,16 @@ def _whole_numbers(table: Tensor, ids: Tensor) -> Tensor:
 
 
 @mistake(
+    "nested lists as an index",
+    "The ids were turned into nested Python lists, and as an index each of the inner "
+    "lists counts along an axis of its own.",
+    "Is there a need to turn the ids into anything before you use them as an index?",
+)
+def _nested(table: Tensor, ids: Tensor) -> Tensor:
+    return table[ids.tolist()]
+
+
+@mistake(
     "a table of its own",
     "The vectors are fresh random numbers, as in a new layer: the table that came in "
     "was never read.",
@@ -270,6 +280,7 @@ EXERCISES = (
             _one_hot,
             _narrow,
             _whole_numbers,
+            _nested,
             _new_layer,
             _pooled,
             _squeezed,

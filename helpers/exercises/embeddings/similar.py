@@ -112,6 +112,43 @@ def _kept(u: Tensor, V: Tensor) -> Tensor:
 
 
 @mistake(
+    "products added up over the whole table",
+    "One sum was taken over the whole table, not one for each of its rows.",
+    "A sum takes an axis; without one it adds up everything.",
+)
+def _one_sum(u: Tensor, V: Tensor) -> Tensor:
+    return (V * u).sum() / (V.norm(dim=-1) * u.norm())
+
+
+@mistake(
+    "products not added up",
+    "The numbers of u and of each row were multiplied, but not added up.",
+    "The result has one number per row: which axis has to go?",
+    lambda u, V: (V / V.norm(dim=-1, keepdim=True)) * (u / u.norm()),
+)
+def _not_summed(u: Tensor, V: Tensor) -> Tensor:
+    return V * u / (V.norm(dim=-1, keepdim=True) * u.norm())
+
+
+@mistake(
+    "lengths added",
+    "The product was divided by the sum of the two lengths.",
+    "How do the two lengths stand together under the fraction line?",
+)
+def _sum_of_lengths(u: Tensor, V: Tensor) -> Tensor:
+    return V @ u / (V.norm(dim=-1) + u.norm())
+
+
+@mistake(
+    "1 minus the cosine",
+    "The cosine was subtracted from 1, so the same direction gives 0.",
+    "Does the exercise ask how near two vectors are, or how far apart?",
+)
+def _one_minus(u: Tensor, V: Tensor) -> Tensor:
+    return 1 - word_vectors.cosine_similarity(u, V)
+
+
+@mistake(
     "squared lengths",
     "The product was divided by the squared lengths: a root is missing.",
     "How do you get from a sum of squares to a length?",
@@ -189,6 +226,10 @@ COSINE_MISTAKES = (
     _u_only,
     _unbracketed,
     _kept,
+    _one_sum,
+    _not_summed,
+    _sum_of_lengths,
+    _one_minus,
     _squares,
     _column_lengths,
     _whole,

@@ -51,8 +51,10 @@ def _sum(x: Tensor) -> Tensor:
 
 @mistake(
     "axis counted from the front",
-    "The mean was taken over axis 1, which is the last axis only in a table.",
+    "The axis was counted from the front, so it is the last one only for one number of "
+    "axes.",
     "Count from the end: which index names the last axis, however many there are?",
+    lambda x: x.mean(2),
 )
 def _second(x: Tensor) -> Tensor:
     return x.mean(1)
@@ -66,6 +68,16 @@ def _second(x: Tensor) -> Tensor:
 )
 def _loop(x: Tensor) -> Tensor:
     return x.flatten(1).mean(1) if x.dim() > 1 else x
+
+
+@mistake(
+    "a loop that adds up what it gets",
+    "In a loop over the first axis each entry was added up along its own first axis, "
+    "which is a row only in a table.",
+    "What does `for row in x` hand you when x has three axes, or only one?",
+)
+def _loop_of_sums(x: Tensor) -> Tensor:
+    return torch.stack([sum(row) / len(row) for row in x])
 
 
 @mistake(
@@ -105,6 +117,7 @@ EXERCISES = (
             _sum,
             _second,
             _loop,
+            _loop_of_sums,
             _by_rows,
             _kept,
         ),
