@@ -6,7 +6,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Property, mistake
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Misconception,
+    Property,
+    mistake,
+)
+from helpers.exercises.attention.scaled import ATTENTION_MISTAKES
 from helpers.exercises.attention.shared import (
     REPLACED,
     ROWS,
@@ -134,6 +142,13 @@ def _projecting(query: str, key: str, value: str) -> type:
 
 # One wrong, or two that changed places, where there is no sentence of its own:
 CONFUSED = ("vkv", "qvv", "qkq", "vkq")
+
+
+def _as_in_2_2(name: str) -> Misconception:
+    """A mistake of 2.2, made after the projections."""
+    known = next(one for one in ATTENTION_MISTAKES if one.name == name)
+    attends = (swap(attend=staticmethod(spelling)) for spelling in known.spellings)
+    return mistake(name, known.done, known.where, *attends)
 
 
 def _without_asking(lay: Callable) -> type:
@@ -311,6 +326,16 @@ MODULE_MISTAKES = (
         "The softmax ran over the queries: the columns sum to 1, the rows do not.",
         "Each query divides its attention among the keys. Which axis is that?",
         *under_every_fill(swap, normalise=lambda self, scores: scores.softmax(1)),
+    ),
+    *(
+        _as_in_2_2(name)
+        for name in (
+            "softmax over axis 0",
+            "missing transpose",
+            "mask after the softmax",
+            "mask added",
+            "0 times infinity",
+        )
     ),
     mistake(
         "tuple order",
