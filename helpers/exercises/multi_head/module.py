@@ -249,6 +249,17 @@ def _projected_again(self: MultiHeadAttention, query: Tensor, *_: Tensor) -> tup
     return query, self.W_k(query), self.W_v(query)
 
 
+class _OneLength(MultiHeadAttention):
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> Any:
+        self.size = (*query.shape[:2], self.num_heads, query.shape[2] // self.num_heads)
+        return super().forward(query, key, value, mask)
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.reshape(self.size).transpose(1, 2)
+
+
 class _CutBeforeProjected(MultiHeadAttention):
     def forward(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
@@ -282,6 +293,11 @@ def _output_alone(self: MultiHeadAttention, *inputs: Tensor | None) -> Tensor:
 def _merge_as_asked(self: MultiHeadAttention, x: Tensor) -> Tensor:
     batch, num_heads, length, d_head = x.shape
     return x.transpose(1, 2).reshape(batch, length, num_heads * d_head)
+
+
+def _merged_by_view(self: MultiHeadAttention, x: Tensor) -> Tensor:
+    batch, num_heads, length, d_head = x.shape
+    return x.transpose(1, 2).view(batch, length, num_heads * d_head)
 
 
 def _merged_twice(self: MultiHeadAttention, x: Tensor) -> Tensor:
@@ -326,6 +342,33 @@ MISTAKES = (
         ),
     ),
     mistake(
+        "W_o for a single head",
+        "W_o takes d_head features, but it gets those of all heads.",
+        "How wide is the concatenation of all heads?",
+        swap(layers=_narrow_output),
+    ),
+    mistake(
+        "d_head and num_heads swapped",
+        "There are d_head heads of num_heads features each: it should be the other way "
+        "round.",
+        "How many heads were asked for, and how wide is one?",
+        swap(split=lambda self, x: split_heads(x, x.shape[-1] // self.num_heads)),
+    ),
+    mistake(
+        "the query's length for the keys",
+        "The length of the query was used for key and value as well, which may have "
+        "another.",
+        "Where do your lines take the length from when they cut key and value?",
+        _OneLength,
+    ),
+    mistake(
+        "view after a transpose",
+        "`view` needs the numbers to lie in memory in the order of the axes, and after "
+        "a transpose they don't.",
+        "Which relative of `view` copies the numbers when it has to?",
+        swap(merge=_merged_by_view),
+    ),
+    mistake(
         "never cut into heads",
         "The width was never cut into heads: there is a single map, over all features.",
         "Which step turns (batch, length, d_model) into four axes?",
@@ -353,10 +396,12 @@ MISTAKES = (
         swap(mix=lambda self, weights, value: weights.mean(1, keepdim=True) @ value),
     ),
     mistake(
-        "weights averaged over the heads",
-        "The output is right, but the weights came back as a mean over the heads.",
-        "You will want to look at each head. Which axis did you average away?",
+        "weights of all heads in one map",
+        "The output is right, but the weights came back as the mean or the sum of the "
+        "heads.",
+        "You will want to look at each head. Which axis is gone?",
         swap(finish=lambda self, merged, weights: (self.W_o(merged), weights.mean(1))),
+        swap(finish=lambda self, merged, weights: (self.W_o(merged), weights.sum(1))),
     ),
     mistake(
         "scaled by d_model",
