@@ -243,9 +243,11 @@ ATTENTION_MISTAKES = (
     ),
     mistake(
         "mask inverted",
-        "The keys that may be attended to were blocked, and the others left open.",
-        "True means may attend. Which entries must be filled?",
+        "The blocked keys share all the weight, and those that may be attended to get "
+        "none.",
+        "True means may attend. Which scores must change, and in which direction?",
         swap(block=lambda scores, mask: scores.masked_fill(mask, float("-inf"))),
+        swap(block=lambda scores, mask: scores + ~mask * 1e9),
     ),
     mistake(
         "mask ignored",
@@ -274,7 +276,6 @@ ATTENTION_MISTAKES = (
         "For which scores is the exponential 0: huge positive or huge negative ones?",
         swap(block=lambda scores, mask: scores.masked_fill(~mask, float("inf"))),
         swap(block=lambda scores, mask: scores.masked_fill(~mask, 1e9)),
-        swap(block=lambda scores, mask: scores + ~mask * 1e9),
     ),
     mistake(
         "mask added",
