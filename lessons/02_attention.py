@@ -136,7 +136,8 @@ show("softmax of [2, 4, 1000]", z.exp() / z.exp().sum())
 
 # %% [markdown] exercise="2.1"
 # exp(1000) is larger than any float, and infinity divided by infinity is not a number.
-# Write a softmax that survives this. It works along any axis `dim`.
+# Write a softmax that survives this. It works along any axis `dim`, and the gradient
+# gets through it to x: attention will be trained.
 
 
 # %% exercise="2.1"

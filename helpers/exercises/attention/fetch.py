@@ -76,6 +76,7 @@ def _along(keys: Tensor, wanted: int) -> Tensor:
     "spreads the weight over all keys.",
     "How large must the wanted score be to leave less than 1 % for the others?",
     lambda keys, wanted: torch.linalg.pinv(keys)[:, wanted] * keys.shape[-1] ** 0.5,
+    lambda keys, wanted: 4 * torch.linalg.pinv(keys)[:, wanted],
 )
 def _blunt(keys: Tensor, wanted: int) -> Tensor:
     return torch.linalg.pinv(keys)[:, wanted]
@@ -83,7 +84,7 @@ def _blunt(keys: Tensor, wanted: int) -> Tensor:
 
 @mistake(
     "one feature of the query",
-    "The query is 1 at one feature and 0 elsewhere, but features are not keys.",
+    "The query is 0 everywhere but at one feature, and features are not keys.",
     "A score sums over all features. Which query makes a single score large?",
     lambda keys, wanted: 100 * torch.eye(keys.shape[-1], dtype=keys.dtype)[wanted],
 )

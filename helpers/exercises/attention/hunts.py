@@ -103,53 +103,55 @@ swap = exchanging(_probe)
 PROBE_MISTAKES = (
     mistake(
         "only shapes",
-        "The test says healthy to all of them: each returns the right shapes.",
+        "Your test calls all of them healthy, also those with wrong numbers of the "
+        "right shape.",
         "What must be true of the numbers in a row of weights?",
         lambda attend: True,
         swap(rows=None, constant=None),
     ),
     mistake(
         "only the rows",
-        "The test finds wrong rows of weights, but no wrong output.",
+        "Your test finds wrong rows of weights, but no wrong output.",
         "If every value is the same vector, what must come out?",
         swap(constant=None),
     ),
     mistake(
         "only the constant",
-        "The test finds a wrong output, but not wrong weights that come with it.",
+        "Your test finds a wrong output, but not wrong weights that come with it.",
         "What does each row of the weights sum to?",
         swap(rows=None),
     ),
     mistake(
         "columns instead of rows",
-        "The test adds up the weights that one key gets from all queries.",
+        "Your test calls weights healthy whose columns sum to 1, and right ones sick.",
         "Whose weights should sum to 1: those of a query or those of a key?",
         swap(rows=lambda weights: (weights.sum(-2) - 1).abs().max() < 1e-4),
     ),
     mistake(
         "the total of all weights",
-        "All weights are added up at once, so too much in one row makes up for too "
-        "little in another.",
+        "Weights that are right in total pass your test, though one row has too much "
+        "and another too little.",
         "Which of the weights should sum to 1 together?",
         swap(rows=lambda weights: (weights.sum() - len(weights)).abs() < 1e-3),
     ),
     mistake(
         "a constant of 0",
-        "If all values are 0, any weights give 0: that test can't fail.",
+        "An output that has shrunk passes your test, as it does where all values are "
+        "0: any share of 0 is 0.",
         "Which constant would reveal weights that sum to one half?",
         swap(constant=0.0),
     ),
     mistake(
         "sick in any case",
-        "The test says sick to all of them, the right ones included.",
-        "Which of your conditions fails on right results? Print both sides of it: sums "
-        "of rounded numbers, for example, are seldom exactly 1.",
+        "Your test calls all of them sick, the right ones included.",
+        "Does it test what `attend` returns? If so, which of your conditions fails on "
+        "right results? Sums of rounded numbers are seldom exactly 1.",
         swap(exact=True),
         lambda attend: False,
     ),
     mistake(
         "verdict reversed",
-        "The test says healthy to the wrong ones and sick to the right ones.",
+        "Your test calls the wrong ones healthy and the right ones sick.",
         "True means healthy.",
         lambda attend: not looks_healthy(attend),
     ),
@@ -190,7 +192,8 @@ EXERCISES = (
             ),
             mistake(
                 "upside down",
-                "That is the size of the scores as a fraction of what it should be.",
+                "That is the size of the scores as a fraction of the size that they "
+                "should have.",
                 "The question asks for the factor by which they are too small.",
                 5**-0.5,
             ),

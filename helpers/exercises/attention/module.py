@@ -1,16 +1,26 @@
 """2.4: self-attention as a module."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Property, mistake
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Misconception,
+    Property,
+    mistake,
+)
+from helpers.exercises.attention.scaled import ATTENTION_MISTAKES
 from helpers.exercises.attention.shared import (
+    REPLACED,
     ROWS,
     if_mask,
     leak,
+    under_every_fill,
     weights_not_requested,
 )
 from helpers.exercises.kit import exchanging, normal
@@ -47,6 +57,10 @@ class SelfAttention(nn.Module):
         """The scores under a mask."""
         return scores.masked_fill(~mask, -1e30)
 
+    def normalise(self, scores: Tensor) -> Tensor:
+        """From scores to weights."""
+        return scores.softmax(-1)
+
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
@@ -54,7 +68,7 @@ class SelfAttention(nn.Module):
         scores = query @ key.mT * self.scale(query)
         if mask is not None:
             scores = self.block(scores, mask)
-        weights = scores.softmax(-1)
+        weights = self.normalise(scores)
         return weights @ value, weights
 
     def finish(self, output: Tensor, weights: Tensor) -> Any:
@@ -117,16 +131,41 @@ def _square(self: SelfAttention, mask: Tensor) -> Tensor:
     return mask[:, None, :] & mask[:, :, None]
 
 
+def _projecting(query: str, key: str, value: str) -> type:
+    """Which layer makes the query, the key and the value."""
+
+    def project(self: SelfAttention, x: Tensor) -> tuple:
+        return tuple(getattr(self, f"W_{name}")(x) for name in (query, key, value))
+
+    return swap(project=project)
+
+
+# One wrong, or two that changed places, where there is no sentence of its own:
+CONFUSED = ("vkv", "qvv", "qkq", "vkq")
+
+
+def _as_in_2_2(name: str) -> Misconception:
+    """A mistake of 2.2, made after the projections."""
+    known = next(one for one in ATTENTION_MISTAKES if one.name == name)
+    attends = (swap(attend=staticmethod(spelling)) for spelling in known.spellings)
+    return mistake(name, known.done, known.where, *attends)
+
+
+def _without_asking(lay: Callable) -> type:
+    """Use the mask without asking whether there is one."""
+    return swap(
+        forward=lambda self, x, mask=None: self.attend(*self.project(x), lay(mask))
+    )
+
+
 MODULE_MISTAKES = (
     mistake(
         "mask applied to the queries",
         "The mask blocks whole rows, the queries at padding, but not the padded keys.",
         "The mask says which tokens may be attended to: which axis of the scores is "
         "that?",
-        swap(lay=lambda self, mask: mask[:, :, None]),
-        swap(
-            lay=lambda self, mask: mask[:, :, None],
-            block=lambda self, scores, mask: scores.masked_fill(~mask, float("-inf")),
+        *under_every_fill(  # lowered as a whole, a row keeps its weights
+            swap, lay=lambda self, mask: mask[:, :, None], fills=REPLACED
         ),
         swap(lay=lambda self, mask: mask[:, :, None], attend=_of_the_course),
     ),
@@ -136,13 +175,7 @@ MODULE_MISTAKES = (
         "its batch axis was taken for the query axis.",
         "Write the two shapes below each other, right-aligned. Where is an axis "
         "missing?",
-        swap(lay=lambda self, mask: mask),
-        swap(
-            lay=lambda self, mask: mask,
-            block=lambda self, scores, mask: scores.masked_fill(
-                mask == 0, float("-inf")
-            ),
-        ),
+        *under_every_fill(swap, lay=lambda self, mask: mask),
         swap(lay=lambda self, mask: mask, attend=_of_the_course),
     ),
     mistake(
@@ -151,12 +184,8 @@ MODULE_MISTAKES = (
         "key left to attend to.",
         "The mask says which tokens may be attended to: which one axis of the scores "
         "is that?",
+        *under_every_fill(swap, lay=_square),
         swap(lay=_square, attend=_of_the_course),
-        swap(lay=_square),
-        swap(
-            lay=_square,
-            block=lambda self, scores, mask: scores.masked_fill(~mask, float("-inf")),
-        ),
     ),
     weights_not_requested(
         swap(
@@ -175,7 +204,7 @@ MODULE_MISTAKES = (
     mistake(
         "padding set to 0 in x",
         "The vectors at padding became 0, but their keys can still be attended to: "
-        "a score of 0 is a score like any other.",
+        "their scores go into the softmax like any others.",
         "Where in the formula does the mask come in?",
         swap(
             forward=lambda self, x, mask=None: SelfAttention.forward(
@@ -187,23 +216,18 @@ MODULE_MISTAKES = (
         "no check for a missing mask",
         "The mask was used without asking whether there is one.",
         "What is `mask` when the module is called with x alone?",
-        swap(
-            forward=lambda self, x, mask=None: self.attend(
-                *self.project(x), mask[:, None, :]
-            )
-        ),
-        swap(
-            forward=lambda self, x, mask=None: self.attend(
-                *self.project(x), mask.unsqueeze(1)
-            )
-        ),
+        _without_asking(lambda mask: mask[:, None, :]),
+        _without_asking(lambda mask: mask.unsqueeze(1)),
+        _without_asking(lambda mask: mask.bool()[:, None]),
+        _without_asking(lambda mask: ~(~mask)[:, None]),
     ),
     if_mask(
         swap(
             attend=lambda self, query, key, value, mask: attention(
                 query, key, value, mask if mask else None, need_weights=True
             )
-        )
+        ),
+        swap(block=lambda self, scores, mask: scores.masked_fill(not mask, -1e9)),
     ),
     mistake(
         "sizes of the layers swapped",
@@ -218,15 +242,15 @@ MODULE_MISTAKES = (
     mistake(
         "mask ignored",
         "The mask changed nothing: padded keys still get weight.",
-        "Does what you do with `mask` reach the softmax?",
+        "Does what you do with `mask` reach the softmax, and does it lower single keys "
+        "or a row as a whole?",
         swap(block=lambda self, scores, mask: scores),
     ),
     mistake(
         "mask inverted",
         "The real tokens were blocked, and the padding was left open.",
         "True means a real token. Which entries must be filled?",
-        swap(block=lambda self, scores, mask: scores.masked_fill(mask, float("-inf"))),
-        swap(block=lambda self, scores, mask: scores.masked_fill(mask, -1e9)),
+        *under_every_fill(swap, see=lambda mask: ~mask),
         swap(lay=lambda self, mask: ~mask[:, None, :], attend=_of_the_course),
     ),
     mistake(
@@ -239,34 +263,39 @@ MODULE_MISTAKES = (
         "one projection for all three",
         "Query, key and value all come from the same projection.",
         "How many matrices does the formula learn, and where is each used?",
-        swap(project=lambda self, x: (self.W_q(x),) * 3),
-        swap(project=lambda self, x: (self.W_k(x),) * 3),
-        swap(project=lambda self, x: (self.W_v(x),) * 3),
+        *(_projecting(name, name, name) for name in "qkv"),
     ),
     mistake(
         "query used as key",
         "Query and key come from the same projection, so the scores are symmetric.",
         "Check which layer computes the key.",
-        swap(project=lambda self, x: (self.W_q(x), self.W_q(x), self.W_v(x))),
-        swap(project=lambda self, x: (self.W_k(x), self.W_k(x), self.W_v(x))),
+        _projecting("q", "q", "v"),
+        _projecting("k", "k", "v"),
     ),
     mistake(
         "key used as value",
         "The vectors that are mixed come from the key's projection.",
         "Check which layer computes the value.",
-        swap(project=lambda self, x: (self.W_q(x), self.W_k(x), self.W_k(x))),
+        _projecting("q", "k", "k"),
     ),
     mistake(
         "key and value swapped",
-        "The key comes from W_v and the value from W_k.",
-        "Check the order in which you pass the three on.",
-        swap(project=lambda self, x: (self.W_q(x), self.W_v(x), self.W_k(x))),
+        "What W_v made was used as the key, and what W_k made as the value.",
+        "Check the order in which you pass the three on, and each layer's name.",
+        _projecting("q", "v", "k"),
     ),
     mistake(
         "query and key swapped",
-        "The query comes from W_k and the key from W_q, so the scores are transposed.",
-        "Check the name on each side of the first two projections.",
-        swap(project=lambda self, x: (self.W_k(x), self.W_q(x), self.W_v(x))),
+        "What W_k made was used as the query, and what W_q made as the key, so the "
+        "scores are transposed.",
+        "Check the order in which you pass the three on, and each layer's name.",
+        _projecting("k", "q", "v"),
+    ),
+    mistake(
+        "layers confused",
+        "Query, key and value did not each come from the layer of their own name.",
+        "Follow each of the three from its layer to its place in the formula.",
+        *(_projecting(*names) for names in CONFUSED),
     ),
     mistake(
         "value not projected",
@@ -285,6 +314,28 @@ MODULE_MISTAKES = (
         "The scores went into the softmax without being divided.",
         "Compare with the function you wrote in 2.2.",
         swap(scale=lambda self, query: 1.0),
+    ),
+    mistake(
+        "divided by d_head",
+        "All in all, the scores were divided by d_head itself.",
+        "What is under the fraction line, and do you divide once?",
+        swap(scale=lambda self, query: 1 / query.shape[-1]),
+    ),
+    mistake(
+        "softmax over the queries",
+        "The softmax ran over the queries: the columns sum to 1, the rows do not.",
+        "Each query divides its attention among the keys. Which axis is that?",
+        *under_every_fill(swap, normalise=lambda self, scores: scores.softmax(1)),
+    ),
+    *(
+        _as_in_2_2(name)
+        for name in (
+            "softmax over axis 0",
+            "missing transpose",
+            "mask after the softmax",
+            "mask added",
+            "0 times infinity",
+        )
     ),
     mistake(
         "tuple order",

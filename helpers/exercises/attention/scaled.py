@@ -12,6 +12,7 @@ from helpers.exercises.attention.shared import (
     BATCH,
     BLOCKED,
     D_HEAD,
+    EVERY_FILL,
     HEADS,
     KEYS,
     QUERIES,
@@ -19,6 +20,7 @@ from helpers.exercises.attention.shared import (
     WIDTH,
     if_mask,
     random_mask,
+    under_every_fill,
 )
 from helpers.exercises.kit import exchanging, normal
 from helpers.models.attention import attention
@@ -38,12 +40,13 @@ def _attention_cases(seed: int) -> list[Case]:
         name: str,
         *lead: int,
         mask: tuple[int, ...] = (),
-        dtype: Any = None,
+        d_head: int = D_HEAD,
+        dtype: Any = torch.float64,
         **more: Any,
     ) -> Case:
-        query = normal(draw, *lead, QUERIES, D_HEAD, dtype=dtype or torch.float64)
-        key = normal(draw, *lead, KEYS, D_HEAD, dtype=dtype or torch.float64)
-        value = normal(draw, *lead, KEYS, WIDTH, dtype=dtype or torch.float64)
+        query = normal(draw, *lead, QUERIES, d_head, dtype=dtype)
+        key = normal(draw, *lead, KEYS, d_head, dtype=dtype)
+        value = normal(draw, *lead, KEYS, WIDTH, dtype=dtype)
         args = (query, key, value)
         if mask:
             args += (random_mask(draw, *mask),)
@@ -52,7 +55,7 @@ def _attention_cases(seed: int) -> list[Case]:
     return [
         case("one sequence, no mask"),
         case("a batch, no mask", BATCH),
-        case("a batch of heads, float32", BATCH, HEADS, dtype=torch.float32),
+        case("a batch of heads, float32", BATCH, HEADS, d_head=16, dtype=torch.float32),
         case("a mask (query, key)", BATCH, mask=(QUERIES, KEYS)),
         case("a mask (batch, 1, 1, key)", BATCH, HEADS, mask=(BATCH, 1, 1, KEYS)),
         case("the gradient", BATCH, mask=(BATCH, QUERIES, KEYS), gradient=True),
@@ -103,8 +106,32 @@ def _always(
     return weights @ value, weights
 
 
-def _filled(weights: Tensor, mask: Tensor | None, with_what: float) -> Tensor:
-    return weights if mask is None else weights.masked_fill(~mask, with_what)
+def _scores_back(
+    query: Tensor, key: Tensor, value: Tensor, mask: Any = None, *, block: Callable
+) -> Any:
+    """The right output, and with it the scores, blocked in one way or another."""
+    output, _ = attend_step(query, key, value, mask)
+    _, scores = attend_step(query, key, value, mask, block=block, normalise=_as_it_is)
+    return output, scores
+
+
+def _as_it_is(scores: Tensor, mask: Any = None) -> Tensor:
+    return scores
+
+
+def _indexed(scores: Tensor, mask: Tensor) -> Tensor:
+    scores[~mask] = -1e9
+    return scores
+
+
+def _axis_of_torch(scores: Tensor) -> Tensor:
+    """What `F.softmax` does if it is told no axis."""
+    return scores.softmax(0 if scores.dim() == 3 else 1)
+
+
+def _after(fill: Callable) -> Callable:
+    """A fill for the weights, where there is a mask."""
+    return lambda weights, mask: weights if mask is None else fill(weights, mask)
 
 
 ATTENTION_MISTAKES = (
@@ -116,9 +143,18 @@ ATTENTION_MISTAKES = (
     ),
     mistake(
         "divided by d_head",
-        "The scores were divided by d_head itself.",
-        "Which function of d_head brings the variance back to 1?",
+        "All in all, the scores were divided by d_head itself.",
+        "Which function of d_head brings the variance back to 1? Do you divide once?",
         swap(scale=lambda query, key: 1 / query.shape[-1]),
+    ),
+    mistake(
+        "divided by a fixed number",
+        "The scores were divided by the same number, however wide the query is.",
+        "Where does the number under the fraction line come from?",
+        *(
+            swap(scale=lambda query, key, number=number: 1 / number)
+            for number in (2, 2**0.5, 3, 3**0.5, 8)
+        ),
     ),
     mistake(
         "multiplied",
@@ -135,7 +171,7 @@ ATTENTION_MISTAKES = (
     ),
     mistake(
         "scaled by the first axis",
-        "The scale uses the size of axis 0, which is the batch here.",
+        "The scale uses the size of axis 0, which is the batch where there is one.",
         "Count axes from the end: which one holds the features of a query?",
         swap(scale=lambda query, key: query.shape[0] ** -0.5),
     ),
@@ -147,7 +183,8 @@ ATTENTION_MISTAKES = (
     ),
     mistake(
         "scaled after the softmax",
-        "The division came after the softmax, so the rows no longer sum to 1.",
+        "The division came after the softmax: it made the result smaller, and the "
+        "weights no softer.",
         "In which order do softmax and scale come in the formula?",
         late,
         _late_output,
@@ -156,26 +193,33 @@ ATTENTION_MISTAKES = (
         "softmax over the queries",
         "The softmax ran over the queries: the columns sum to 1, the rows do not.",
         "Each query divides its attention among the keys. Which axis is that?",
-        swap(normalise=lambda scores: scores.softmax(-2)),
+        *under_every_fill(swap, normalise=lambda scores: scores.softmax(-2)),
     ),
     mistake(
         "softmax over axis 1",
         "The softmax ran over axis 1, which is the keys only when there is no batch.",
         "Count the axis from the end, so that it is right with a batch in front.",
-        swap(normalise=lambda scores: scores.softmax(1)),
+        *under_every_fill(swap, normalise=lambda scores: scores.softmax(1)),
     ),
     mistake(
         "softmax over axis 0",
         "The softmax ran over axis 0, which is the batch where there is one.",
         "Each query divides its attention among the keys. Which axis is that?",
-        swap(normalise=lambda scores: scores.softmax(0)),
+        *under_every_fill(swap, normalise=lambda scores: scores.softmax(0)),
     ),
     mistake(
         "softmax over axis 2",
         "The softmax ran over axis 2, which is the keys only when one axis comes "
         "before query and key, and does not exist without a batch.",
         "Count the axis from the end, so that it is right for any batch.",
-        swap(normalise=lambda scores: scores.softmax(2)),
+        *under_every_fill(swap, normalise=lambda scores: scores.softmax(2)),
+    ),
+    mistake(
+        "softmax over the axis that torch chose",
+        "The softmax ran over axis 0 where there are three axes, and over axis 1 "
+        "elsewhere: so torch chooses if it is told no axis.",
+        "Which axis holds the keys, counted from the end, and where do you name it?",
+        *under_every_fill(swap, normalise=_axis_of_torch),
     ),
     mistake(
         "softmax over everything",
@@ -193,55 +237,42 @@ ATTENTION_MISTAKES = (
         "no softmax",
         "The scores themselves were used as weights.",
         "What makes every weight positive, and every row sum to 1?",
-        swap(normalise=lambda scores: scores),
-        swap(normalise=lambda scores: scores, block=lambda scores, mask: scores),
+        *(swap(normalise=_as_it_is, block=fill) for fill in EVERY_FILL),
+        swap(normalise=_as_it_is, block=_as_it_is),
+        swap(normalise=_as_it_is, block=lambda scores, mask: scores * mask),
     ),
     mistake(
         "mask inverted",
-        "The keys that may be attended to were blocked, and the others left open.",
-        "True means may attend. Which entries must be filled?",
+        "The blocked keys share all the weight, and those that may be attended to get "
+        "none.",
+        "True means may attend. Which scores must change, and in which direction?",
         swap(block=lambda scores, mask: scores.masked_fill(mask, float("-inf"))),
-        swap(
-            block=lambda scores, mask: scores.masked_fill(
-                mask, torch.finfo(scores.dtype).min
-            )
-        ),
-        swap(block=lambda scores, mask: scores.masked_fill(mask, -1e9)),
+        swap(block=lambda scores, mask: scores + ~mask * 1e9),
     ),
     mistake(
         "mask ignored",
         "The mask changed nothing: blocked keys still get weight.",
         "Does what you do with `mask` reach the softmax?",
-        swap(block=lambda scores, mask: scores),
+        swap(block=_as_it_is),
     ),
     mistake(
         "mask after the softmax",
         "The weights of blocked keys were set to 0 after the softmax, so what is left "
         "of a row no longer sums to 1.",
         "Which step makes a row sum to 1, and does your mask come before it?",
-        swap(
-            block=lambda scores, mask: scores,
-            after=lambda weights, mask: _filled(weights, mask, 0.0),
-        ),
+        swap(block=_as_it_is, after=_after(lambda weights, mask: weights * mask)),
     ),
     mistake(
         "minus infinity after the softmax",
-        "The softmax came first, and its weights were then filled with minus infinity "
-        "or a huge negative number, which can't be a weight.",
+        "The softmax came first, and then minus infinity or a huge negative number was "
+        "put in its weights, where none can be.",
         "Which step turns a huge negative number into 0, and does it still follow?",
-        swap(
-            block=lambda scores, mask: scores,
-            after=lambda weights, mask: _filled(weights, mask, float("-inf")),
-        ),
-        swap(
-            block=lambda scores, mask: scores,
-            after=lambda weights, mask: _filled(weights, mask, -1e9),
-        ),
+        *(swap(block=_as_it_is, after=_after(fill)) for fill in EVERY_FILL),
     ),
     mistake(
         "blocked scores made large",
-        "Blocked scores became huge positive numbers, so nearly all the weight goes to "
-        "the blocked keys.",
+        "Blocked scores became huge positive numbers, which take all the weight, or "
+        "infinite, which makes the row NaN.",
         "For which scores is the exponential 0: huge positive or huge negative ones?",
         swap(block=lambda scores, mask: scores.masked_fill(~mask, float("inf"))),
         swap(block=lambda scores, mask: scores.masked_fill(~mask, 1e9)),
@@ -256,7 +287,8 @@ ATTENTION_MISTAKES = (
     ),
     mistake(
         "0 times infinity",
-        "The mask was multiplied by infinity, and 0 times infinity is NaN.",
+        "The mask was multiplied by infinity, or by a number that is infinite in "
+        "float32, and 0 times infinity is NaN.",
         "Look for a function that fills entries instead of multiplying them.",
         swap(block=lambda scores, mask: scores + ~mask * float("-inf")),
     ),
@@ -272,13 +304,17 @@ ATTENTION_MISTAKES = (
                 lambda scores, mask: scores.masked_fill(
                     mask.logical_not(), float("-inf")
                 ),
+                lambda scores, mask: scores.masked_fill(~mask.bool(), float("-inf")),
+                lambda scores, mask: torch.where(mask, scores, float("-inf")),
+                lambda scores, mask: scores + (1 - mask.to(scores)) * -1e9,
             )
         ),
     ),
     if_mask(
         lambda query, key, value, mask=None: attend_step(
             query, key, value, mask if mask else None
-        )
+        ),
+        swap(block=lambda scores, mask: scores.masked_fill(not mask, float("-inf"))),
     ),
     mistake(
         "blocked scores set to 0",
@@ -294,6 +330,32 @@ ATTENTION_MISTAKES = (
         swap(compare=lambda query, key: query @ key),
     ),
     mistake(
+        "query and key entry by entry",
+        "Query and key were combined entry by entry, but each query is to be compared "
+        "with every key.",
+        "Which operator multiplies matrices?",
+        swap(compare=lambda query, key: query * key),
+    ),
+    mistake(
+        "bmm",
+        "`torch.bmm` takes three axes, neither more nor fewer.",
+        "Which operator multiplies the last two axes, however many stand before them?",
+        swap(compare=lambda query, key: torch.bmm(query, key.mT)),
+        swap(compare=lambda query, key: torch.bmm(query, key.transpose(1, 2))),
+    ),
+    mistake(
+        "root of a plain number",
+        "`torch.sqrt` was given a plain number, but it takes a tensor.",
+        "How does Python itself take the root of a number?",
+        swap(scale=lambda query, key: 1 / torch.sqrt(query.shape[-1])),
+    ),
+    mistake(
+        "mask as an index",
+        "The mask was used as an index, and an index is not broadcast to the scores.",
+        "Which function fills entries by a mask that broadcasts?",
+        swap(block=_indexed),
+    ),
+    mistake(
         "key times query",
         "The product is the wrong way round: the rows of the scores belong to keys, "
         "not to queries.",
@@ -302,7 +364,8 @@ ATTENTION_MISTAKES = (
     ),
     mistake(
         "transpose counted from the front",
-        "The axes to swap were counted from the front, where a batch may stand.",
+        "The key was transposed in a way that fits one number of axes alone: `.T`, "
+        "`.t()`, or axes counted from the front, where a batch may stand.",
         "Count axes from the end: which two axes of the key must change places?",
         swap(compare=lambda query, key: query @ key.T),
         swap(compare=lambda query, key: query @ key.t()),
@@ -313,7 +376,7 @@ ATTENTION_MISTAKES = (
     ),
     mistake(
         "key and value swapped",
-        "The query was compared with the values, and the keys were mixed.",
+        "The query was compared with the values, not with the keys.",
         "Which of the two is the query compared with, and which is mixed?",
         lambda query, key, value, mask=None: attend_step(query, value, key, mask),
     ),
@@ -327,9 +390,32 @@ ATTENTION_MISTAKES = (
     ),
     mistake(
         "weights returned as output",
-        "The weights came back as the output: the values were never mixed.",
+        "The weights came back twice, once in place of the output.",
         "Look at the last multiplication, and at what you return first.",
         swap(finish=lambda weights, value: (weights, weights)),
+    ),
+    mistake(
+        "weights and values entry by entry",
+        "Weights and values were combined entry by entry, but each output is a "
+        "weighted sum of all values.",
+        "Which operator multiplies matrices?",
+        swap(finish=lambda weights, value: (weights * value, weights)),
+    ),
+    mistake(
+        "last product the wrong way round",
+        "The last product does not fit: its sides changed places, or the weights were "
+        "transposed.",
+        "Write the shapes of weights and values side by side: over which axis is the "
+        "sum?",
+        swap(finish=lambda weights, value: (value @ weights, weights)),
+        swap(finish=lambda weights, value: (weights.mT @ value, weights)),
+    ),
+    mistake(
+        "cut off from autograd",
+        "The numbers are right, but no gradient gets through the output.",
+        "Look for what keeps no history: `.detach()`, `.data`, `torch.no_grad()`.",
+        swap(finish=lambda weights, value: ((weights @ value).detach(), weights)),
+        swap(finish=lambda weights, value: ((weights @ value).data, weights.data)),
     ),
     mistake(
         "tuple order",
@@ -341,14 +427,7 @@ ATTENTION_MISTAKES = (
         "scores returned as weights",
         "The output is right, but what came with it are the scores before the softmax.",
         "Which variable do you return, and where is it assigned?",
-        lambda query, key, value, mask=None: (
-            attend_step(query, key, value, mask)[0],
-            attend_step(query, key, value, mask, normalise=lambda scores: scores)[1],
-        ),
-        lambda query, key, value, mask=None: (
-            attend_step(query, key, value, mask)[0],
-            query @ key.mT / query.shape[-1] ** 0.5,
-        ),
+        *(partial(_scores_back, block=block) for block in (*EVERY_FILL, _as_it_is)),
         lambda query, key, value, mask=None: (
             attend_step(query, key, value, mask)[0],
             query @ key.mT,

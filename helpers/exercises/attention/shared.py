@@ -1,6 +1,8 @@
-"""What the exercises share: inputs of the cases, properties, and two mistakes."""
+"""What the exercises share: inputs of the cases, properties, fills, two mistakes."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -49,23 +51,63 @@ ROWS = Property("Does every row of the weights sum to 1", _rows)
 BLOCKED = Property("Do blocked keys get zero weight", _blocked)
 
 
+def _replaced(scores: Tensor, mask: Tensor, by: float | None) -> Tensor:
+    by = torch.finfo(scores.dtype).min if by is None else by
+    return scores.masked_fill(~mask, by)
+
+
+def _lowered(scores: Tensor, mask: Tensor, by: float) -> Tensor:
+    return scores + ~mask * by
+
+
+# The usual ways to make the scores of blocked keys small: functions (scores, mask).
+REPLACED = (partial(_replaced, by=-math.inf), partial(_replaced, by=-1e9))
+FILLS = (*REPLACED, partial(_lowered, by=-1e9), partial(_lowered, by=-1e4))
+# These two give the weights that -1e9 gives, but not its scores.
+EVERY_FILL = (*FILLS, partial(_replaced, by=-1e4), partial(_replaced, by=None))
+
+
+def under_every_fill(
+    swap: Callable,
+    see: Callable = lambda mask: mask,
+    fills: Sequence[Callable] = FILLS,
+    **steps: Any,
+) -> tuple:
+    """The same wrong answer once for each usual fill that gives other weights.
+
+    They differ where a row has no key left.
+
+    Args:
+        swap: from `exchanging`, of an attention with a step `block(scores, mask)`
+        see: what the wrong answer makes of the mask
+        fills: functions (scores, mask)
+        **steps: the steps that are exchanged
+    """
+
+    def block(fill: Callable) -> staticmethod:
+        return staticmethod(lambda scores, mask: fill(scores, see(mask)))
+
+    return tuple(swap(block=block(fill), **steps) for fill in fills)
+
+
 def weights_not_requested(*spellings: Any) -> Misconception:
     """Two names for the one tensor that `attention` returns by default."""
     return mistake(
         "weights not requested",
-        "`attention` returned the output alone, and Python unpacked its batch of two "
-        "into your two names.",
-        "How do you tell `attention` to return the weights as well?",
+        "A single tensor came back from the function that computes the attention, and "
+        "Python unpacked its batch into your two names.",
+        "What does that function return, and how do you ask it for the weights?",
         *spellings,
     )
 
 
 def if_mask(*spellings: Any) -> Misconception:
-    """`if mask` instead of `if mask is not None`."""
+    """`if mask` or `not mask`: torch says the same about both."""
     return mistake(
-        "`if mask` on a tensor",
-        "`if mask` asks whether a whole tensor is true, and a tensor of many entries "
-        "has no single answer.",
-        "All you need to know is whether there is a mask at all.",
+        "a whole mask taken for true or false",
+        "Python was asked whether a whole mask is true, as `if`, `not`, `and` and `or` "
+        "ask, and a tensor of many entries has no single answer.",
+        "Do you want to know whether there is a mask, or to turn each of its entries "
+        "round? Neither is a question about its truth.",
         *spellings,
     )

@@ -115,9 +115,12 @@ SOFTMAX_MISTAKES = (
     ),
     mistake(
         "always the first axis",
-        "The argument `dim` is ignored, and the first axis is used instead.",
+        "In the sum, the maximum or both, the argument `dim` is ignored, and the first "
+        "axis is used instead.",
         "Follow `dim` through your lines: each reduction needs it.",
         lambda x, dim: softmax(x, 0),
+        swap(total=lambda e, dim: e.sum(0, keepdim=True)),
+        swap(peak=lambda x, dim: x.amax(0, keepdim=True)),
     ),
     mistake(
         "sum over everything",
@@ -156,9 +159,34 @@ SOFTMAX_MISTAKES = (
     ),
     mistake(
         "sign reversed",
-        "The smallest number gets the largest probability.",
+        "The smallest number gets the largest exponential.",
         "Look at the sign of what goes into the exponential.",
         lambda x, dim: softmax(-x, dim),
+        lambda x, dim: (
+            (x.amax(dim, keepdim=True) - x).exp()
+            / (x.amax(dim, keepdim=True) - x).exp().sum(dim, keepdim=True)
+        ),
+    ),
+    mistake(
+        "divided by the maximum",
+        "The numbers were divided by the maximum, and that changes the result.",
+        "Which operation cancels in the fraction, because exp(a + b) = exp(a) exp(b)?",
+        lambda x, dim: (x / x.amax(dim, keepdim=True)).softmax(dim),
+    ),
+    mistake(
+        "a fixed number subtracted",
+        "The same number was subtracted in every case: where the numbers are far from "
+        "it, zeros or infinities are left.",
+        "Which number of a slice is right to subtract from that slice?",
+        swap(peak=lambda x, dim: 1000.0),
+        swap(peak=lambda x, dim: 100.0),
+    ),
+    mistake(
+        "cut off from autograd",
+        "The shares are right, but no gradient gets through them to x.",
+        "Look for what keeps no history: `.detach()`, `.data`, `.numpy()`, "
+        "`torch.tensor(...)`, `torch.no_grad()`.",
+        lambda x, dim: softmax(x.detach(), dim),
     ),
     mistake(
         "no division",
@@ -208,7 +236,8 @@ def _gradient_rows(case: Case, outputs: Mapping[str, Any]) -> str | None:
 
 @mistake(
     "only the diagonal",
-    "Only the diagonal is filled, as if each output depended on its own input alone.",
+    "Only the diagonal was computed, as if each output depended on its own input "
+    "alone.",
     "If one number grows, what happens to the probabilities of the others?",
     lambda z: z.softmax(-1) * (1 - z.softmax(-1)),
 )
@@ -251,6 +280,45 @@ def _no_diagonal(z: Tensor) -> Tensor:
 
 
 @mistake(
+    "all signs reversed",
+    "The size of each entry is right, but each sign is wrong.",
+    "If z_i grows, does p_i grow or shrink?",
+)
+def _negative(z: Tensor) -> Tensor:
+    return -softmax_jacobian(z)
+
+
+@mistake(
+    "diagonal empty",
+    "Off the diagonal all is right, but on the diagonal there are zeros.",
+    "Which formula holds for i = j?",
+)
+def _hollow(z: Tensor) -> Tensor:
+    jacobian = softmax_jacobian(z)
+    return jacobian - jacobian.diag().diag()
+
+
+@mistake(
+    "1 on the diagonal",
+    "The table of products was subtracted from 1 on the diagonal, not from p_i.",
+    "Which matrix has p_i on its diagonal, and zeros elsewhere?",
+)
+def _from_one(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    return torch.eye(len(z), dtype=z.dtype) - torch.outer(share, share)
+
+
+@mistake(
+    "the diagonal's formula everywhere",
+    "Every entry is p_i (1 - p_j), also where i and j differ.",
+    "Which of the two formulas holds off the diagonal?",
+)
+def _everywhere(z: Tensor) -> Tensor:
+    share = z.softmax(-1)
+    return torch.outer(share, 1 - share)
+
+
+@mistake(
     "diagonal counted twice",
     "On the diagonal p_i p_i was subtracted twice: once in p_i (1 - p_i), and once "
     "with the table of all products.",
@@ -274,7 +342,8 @@ def _entrywise(z: Tensor) -> Tensor:
 
 @mistake(
     "dot product instead of outer product",
-    "For two vectors `@` gives a single number, not a table of all products.",
+    "One and the same number, the sum of all squares, was subtracted everywhere: it is "
+    "what `@` makes of two vectors.",
     "Which operation gives every product p_i p_j a place of its own?",
 )
 def _dot(z: Tensor) -> Tensor:
@@ -326,6 +395,10 @@ EXERCISES = (
             _plus,
             _full_diagonal,
             _no_diagonal,
+            _negative,
+            _hollow,
+            _from_one,
+            _everywhere,
             _twice,
             _entrywise,
             _dot,
@@ -371,7 +444,7 @@ EXERCISES = (
             ),
             mistake(
                 "the smallest entry",
-                "You named the entry of 1e-07, but a gradient may be tiny.",
+                "You named the entry of -1.1e-07, but a gradient may be tiny.",
                 "Look for an upper bound: how large can p_i p_j be?",
                 (2,),
             ),

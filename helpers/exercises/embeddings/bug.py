@@ -190,58 +190,58 @@ def _two_wide(make: Callable) -> bool:
 MISTAKES = (
     mistake(
         "always right",
-        "Your test calls every table right. They do all have the right shape, but not "
-        "the right numbers.",
+        "Your test calls every table right, those with wrong numbers as well.",
         "Which number differs between the two tables of the lesson? Test for that one.",
         lambda make: True,
     ),
     mistake(
         "only the length of the rows",
-        "Your test asks for the length of the rows, but sine squared plus cosine "
-        "squared is 1 at any frequency.",
+        "Every table whose rows have the right length passes your test, but sine "
+        "squared plus cosine squared is 1 at any frequency.",
         "Look for something that depends on the frequency.",
         swap(facts=(_norm,)),
         swap(facts=(_norm,), size=(6, 6)),
     ),
     mistake(
         "only row 0",
-        "Your test looks at row 0, but position 0 gives 0, 1, 0, 1 at any frequency.",
+        "Every table whose row 0 is right passes your test, but position 0 gives "
+        "0, 1, 0, 1 at any frequency.",
         "Look at a later row.",
         swap(facts=(_row_0,)),
     ),
     mistake(
         "only distinct rows",
-        "Your test asks whether all rows differ, but in the wrong table they do as "
-        "well.",
+        "Every table whose rows all differ passes your test, but in the wrong table "
+        "they differ as well.",
         "Look for something that depends on the frequency.",
         swap(facts=(_distinct,)),
     ),
     mistake(
         "only distances",
-        "Your test asks whether dot products depend on the distance alone, but they do "
-        "at any frequency.",
+        "Every table whose dot products depend on the distance alone passes your test, "
+        "but they do so at any frequency.",
         "Look at one number with a known value.",
         swap(facts=(_distance,)),
     ),
     mistake(
         "only the first pair",
-        "Your test looks at the first pair, which turns by one radian per position in "
-        "any case: its exponent is 0.",
+        "Every table whose first pair is right passes your test, but that pair turns "
+        "by one radian per position in any case: its exponent is 0.",
         "Look further to the right.",
         swap(facts=(_first_pair,)),
     ),
     mistake(
         "a width of 2",
-        "Your test asks for a table of width 2. There halves and pairs are the same, "
-        "and a wrong exponent does not show.",
+        "Your test finds no more than a table of width 2 can show: there halves and "
+        "pairs are the same, and the only exponent is 0.",
         "Ask for a wider table.",
         _two_wide,
         _two_wide_of,
     ),
     mistake(
         "only the first column",
-        "Your test reads only the first column, where the exponent is 0 and there are "
-        "no cosines.",
+        "Every table whose first column is right passes your test, but there the "
+        "exponent is 0, and there are no cosines.",
         "Look further to the right.",
         _first_column,
         _first_sines,
@@ -262,7 +262,8 @@ MISTAKES = (
     ),
     mistake(
         "too strict",
-        "The comparison leaves no room for rounding, so even a right table fails.",
+        "The comparison leaves too little room for rounding, so even a right table "
+        "fails.",
         "How far apart may two float32 sines of the same angle be?",
         _exact,
         _all_equal,
@@ -270,20 +271,21 @@ MISTAKES = (
     mistake(
         "wrong in any case",
         "Your test calls every table wrong, even the right ones.",
-        "Which of your conditions fails on a right table? Print both sides: numbers "
-        "rounded to four digits, for example, need room.",
+        "Does it test the table that `make` returns? If so, which of your conditions "
+        "fails on a right one? Print both sides of it.",
         lambda make: False,
     ),
     mistake(
         "only the shape",
-        "Your test looks at the shape, but tables with wrong numbers have the right "
-        "one.",
+        "Every table of the right shape passes your test, those with wrong numbers as "
+        "well.",
         "Which numbers of the table do you know without a computer?",
         lambda make: tuple(make(7, 6).shape) == (7, 6),
     ),
     mistake(
         "only this one mistake",
-        "Your test recognises the suspicious table and calls everything else right.",
+        "Your test recognises the mistake of the lesson's table and calls everything "
+        "else right.",
         "Compare with what is right, not with what is wrong.",
         _not_this_one,
     ),

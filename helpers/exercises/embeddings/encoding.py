@@ -69,6 +69,21 @@ def _times_float32(length: int, d_model: int) -> Tensor:
     return _alternating(angles.sin(), angles.cos())
 
 
+def _unbracketed(length: int, d_model: int) -> Tensor:
+    """`10000 ** even / d_model`, in whole numbers, which run over."""
+    angles = torch.arange(length)[:, None] / (
+        10000 ** torch.arange(0, d_model, 2) / d_model
+    )
+    return _alternating(angles.sin(), angles.cos())
+
+
+def _sign_twice(length: int, d_model: int) -> Tensor:
+    angles = torch.arange(length)[:, None] / 10000 ** (
+        -torch.arange(0, d_model, 2) / d_model
+    )
+    return _alternating(angles.sin(), angles.cos())
+
+
 def _sign_forgotten(length: int, d_model: int) -> Tensor:
     """By logarithms, as in most code, without the minus in the exponent."""
     even = torch.arange(0, d_model, 2)
@@ -92,7 +107,8 @@ MISTAKES = (
     ),
     mistake(
         "exponent halved",
-        "The exponent ends near one half: the 2 of the formula is missing.",
+        "The frequencies are those of an exponent that ends near one half, as if the 2 "
+        "of the formula were missing.",
         "Count the pairs: 0, 1, 2. What does the formula do with that number?",
         swap(exponent=lambda pair, d_model: pair / d_model),
     ),
@@ -101,6 +117,21 @@ MISTAKES = (
         "The exponent is not divided by d_model, so the powers explode.",
         "Look at the exponent of 10000 in the formula.",
         swap(exponent=lambda pair, d_model: 2 * pair),
+    ),
+    mistake(
+        "division by d_model outside the exponent",
+        "d_model does not divide the exponent, but what stands before it: `**` comes "
+        "before `/`.",
+        "Which part of `a ** b / c` does c divide, as Python reads it?",
+        swap(
+            exponent=lambda pair, d_model: 2 * pair,
+            angle=lambda position, power: position / power / (2 * len(power)),
+        ),
+        swap(
+            exponent=lambda pair, d_model: 2 * pair,
+            angle=lambda position, power: position / (power / (2 * len(power))),
+        ),
+        _unbracketed,
     ),
     mistake(
         "sine and cosine swapped",
@@ -128,6 +159,12 @@ MISTAKES = (
         swap(lay=lambda sines, cosines: _alternating(sines, sines)),
     ),
     mistake(
+        "cosines missing",
+        "The odd columns hold nothing but 0: the cosines were not filled in.",
+        "Which columns does the second line of the formula fill?",
+        swap(lay=lambda sines, cosines: _alternating(sines, 0 * cosines)),
+    ),
+    mistake(
         "a different frequency in every column",
         "A cosine does not have the same frequency as the sine to its left.",
         "Both lines of the formula contain 2i, even the one for column 2i + 1.",
@@ -148,19 +185,33 @@ MISTAKES = (
     ),
     mistake(
         "multiplied",
-        "The position was multiplied by the power of 10000, so late columns turn "
-        "faster.",
+        "Late columns turn faster than early ones: the position was multiplied by the "
+        "power of 10000, or the exponent has the wrong sign.",
         "Which columns should turn slowly: the early or the late ones?",
         swap(angle=lambda position, power: position * power),
         _times_float32,
         _sign_forgotten,
+        _sign_twice,
     ),
     mistake(
         "another base",
         "The base is not 10000.",
-        "Count the zeros.",
+        "Which number is raised to a power in the formula? Count its zeros.",
         swap(base=1000.0),
         swap(base=1e5),
+        swap(base=math.e),
+    ),
+    mistake(
+        "one frequency for all columns",
+        "All columns turn at the same speed: the exponent is 0 in each of them.",
+        "What does your exponent come to for the last pair? Does a division round it?",
+        swap(exponent=lambda pair, d_model: 0 * pair),
+    ),
+    mistake(
+        "pairs not laid in a row",
+        "The sines and cosines are right, but each pair still has an axis of its own.",
+        "How many axes does the table have, and how do you join the last two?",
+        swap(lay=lambda sines, cosines: torch.stack([sines, cosines], dim=-1)),
     ),
     mistake(
         "axes swapped",

@@ -83,7 +83,7 @@ MODULE_MISTAKES = (
         "cut off from autograd",
         "The sum is right, but no gradient gets through it to x, so the embeddings "
         "before it could not learn.",
-        "Look for what makes a copy without a history: `.detach()` or `.data`.",
+        "Look for what keeps no history: `.detach()`, `.data`, `torch.no_grad()`.",
         swap(add=lambda self, x, table: (x + table[: x.shape[1]]).detach()),
         swap(add=lambda self, x, table: x.detach() + table[: x.shape[1]]),
     ),
@@ -128,6 +128,14 @@ MODULE_MISTAKES = (
         swap(add=lambda self, x, table: x * table[: x.shape[1]]),
     ),
     mistake(
+        "x scaled",
+        "x was multiplied by the root of d_model before the positions were added.",
+        "The scale belongs to the next exercise. What does this one ask for?",
+        swap(
+            add=lambda self, x, table: x * x.shape[2] ** 0.5 + table[: x.shape[1]],
+        ),
+    ),
+    mistake(
         "a parameter",
         "The table is a parameter, so training would change it.",
         "Which kind of tensor belongs to a module without being trained?",
@@ -144,16 +152,19 @@ MODULE_MISTAKES = (
         "dropout",
         "Dropout was applied to the sum: some numbers became 0, and the others grew.",
         "The exercise asks for the sum alone: where else could dropout go?",
-        swap(
-            add=lambda self, x, table: nn.functional.dropout(
-                x + table[: x.shape[1]], 0.1
+        *(
+            swap(
+                add=lambda self, x, table, rate=rate: nn.functional.dropout(
+                    x + table[: x.shape[1]], rate
+                )
             )
+            for rate in (0.1, 0.2, 0.3, 0.5)
         ),
     ),
     mistake(
         "a plain attribute",
-        "The sum is right, but the table is a plain attribute, which stays behind when "
-        "the module moves to a GPU.",
+        "The sum is right, but the module holds no buffer with all rows of the table, "
+        "so they do not move to a GPU with it.",
         "Which kind of tensor belongs to a module without being trained?",
         swap(keep=lambda self, table: table),
     ),
@@ -176,13 +187,15 @@ def _input_cases(seed: int) -> list[Case]:
         count: int,
         width: int,
         *size: int,
-        dtype: Any = None,
+        dtype: Any = torch.float64,
         unused: int = 0,
+        learned: bool = False,
         **more: Any,
     ) -> Case:
-        dtype = dtype or torch.float64
         table = normal(draw, count + unused, width, dtype=dtype)
         encoding = positions.positional_encoding(17, width, dtype)
+        if learned:
+            encoding = normal(draw, 17, width, dtype=dtype)
         args = (table, some_ids(draw, count, *size), encoding)
         return Case(name, args, inputs=("table", "ids", "encoding"), **more)
 
@@ -191,6 +204,7 @@ def _input_cases(seed: int) -> list[Case]:
         case("more sentences than words", 13, 4, 7, 3, dtype=torch.float32),
         case("batch and length both 4", 7, 10, 4, 4),
         case("the last words of the table do not occur", 6, 8, 2, 5, unused=3),
+        case("an encoding that was learned", 7, 6, 3, 5, learned=True),
         case("the gradient", 5, 8, 2, 3, gradient=True),
     ]
 
@@ -257,7 +271,7 @@ INPUT_MISTAKES = (
     ),
     mistake(
         "position from the batch axis",
-        "Each sentence got the row that belongs to its number in the batch.",
+        "The rows of the encoding were counted by sentences, not by words.",
         "The ids are (batch, length). Which axis counts positions?",
         swap_input(rows=lambda encoding, ids: encoding[: len(ids), None]),
         swap_input(rows=lambda encoding, ids: encoding[: len(ids)]),
@@ -287,6 +301,22 @@ INPUT_MISTAKES = (
         "The encoding was looked up by token id, not by position.",
         "Does a word's row of the encoding depend on which word it is?",
         swap_input(rows=lambda encoding, ids: encoding[ids]),
+    ),
+    mistake(
+        "an encoding of its own",
+        "The positions are right for sines and cosines, but the `encoding` that came "
+        "in was never read.",
+        "Which of the three arguments do your lines not use?",
+        swap_input(
+            rows=lambda encoding, ids: positions.positional_encoding(
+                ids.shape[1], encoding.shape[1], encoding.dtype
+            )
+        ),
+        swap_input(
+            rows=lambda encoding, ids: positions.positional_encoding(
+                ids.shape[1], encoding.shape[1]
+            )
+        ),
     ),
     mistake(
         "no positions",

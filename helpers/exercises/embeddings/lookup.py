@@ -1,12 +1,20 @@
 """1.1: the look-up, what its axes mean, and how large a table is."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, mistake, value_cases
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Property,
+    mistake,
+    value_cases,
+)
 from helpers.exercises.embeddings.shared import some_ids
 from helpers.exercises.kit import normal
 
@@ -24,11 +32,11 @@ def _cases(seed: int) -> list[Case]:
         count: int,
         width: int,
         *size: int,
-        dtype: Any = None,
         unused: int = 0,
         **more: Any,
     ) -> Case:
-        table = normal(draw, count + unused, width, dtype=dtype or torch.float64)
+        # float32, as in every model: `one_hot(...).float() @ table` is a right answer.
+        table = normal(draw, count + unused, width, dtype=torch.float32)
         args = (table, some_ids(draw, count, *size))
         return Case(name, args, inputs=("table", "ids"), **more)
 
@@ -37,10 +45,19 @@ def _cases(seed: int) -> list[Case]:
         case("a batch of sentences", 11, 4, 2, 5),
         case("a batch of one", 7, 3, 1, 4),
         case("the last words of the table do not occur", 6, 5, 2, 4, unused=2),
-        case("more axes, float32", 5, 6, 2, 3, 4, dtype=torch.float32),
+        case("more axes", 5, 6, 2, 3, 4),
         case("a square table", 6, 6, 2, 5),
         case("the gradient", 7, 4, 2, 3, gradient=True),
     ]
+
+
+def _rows_of_the_table(case: Case, outputs: Mapping[str, Any]) -> str | None:
+    table, ids = case.args
+    vectors = outputs["vectors"].detach().flatten(0, -2)
+    for vector, token in zip(vectors, ids.flatten().tolist(), strict=True):
+        if not (table - vector).abs().amax(-1).lt(1e-4).any():
+            return f"the one for id {token} is not in the table"
+    return None
 
 
 @mistake(
@@ -99,6 +116,7 @@ def _flat(table: Tensor, ids: Tensor) -> Tensor:
     "Rows 0, 1, 2 and so on came back: the positions were looked up, not the ids.",
     "Do your row numbers come from the ids themselves, or only from their shape?",
     lambda table, ids: table[: ids.shape[-1]].expand(*ids.shape, -1),
+    lambda table, ids: table[: ids.shape[-1]],
 )
 def _places(table: Tensor, ids: Tensor) -> Tensor:
     return table[torch.arange(ids.shape[-1]).expand(ids.shape)]
@@ -109,7 +127,6 @@ def _places(table: Tensor, ids: Tensor) -> Tensor:
     "The result is one-hot: as wide as the vocabulary, and it ignores the table.",
     "A one-hot vector says which row is wanted. What fetches that row?",
     lambda table, ids: F.one_hot(ids, len(table)),
-    lambda table, ids: F.one_hot(ids, len(table)).float(),
 )
 def _one_hot(table: Tensor, ids: Tensor) -> Tensor:
     return F.one_hot(ids, len(table)).to(table.dtype)
@@ -119,10 +136,41 @@ def _one_hot(table: Tensor, ids: Tensor) -> Tensor:
     "one-hot too narrow",
     "The one-hot vectors are only as wide as the largest of these ids requires.",
     "How many entries must a vector have to multiply the table?",
-    lambda table, ids: F.one_hot(ids).double() @ table,
+    lambda table, ids: F.one_hot(ids).float() @ table,
 )
 def _narrow(table: Tensor, ids: Tensor) -> Tensor:
     return F.one_hot(ids).to(table.dtype) @ table
+
+
+@mistake(
+    "whole numbers times the table",
+    "`@` was given whole numbers on its left and the table's floats on its right, and "
+    "it does not mix the two. `F.one_hot` gives whole numbers.",
+    "What must become of a one-hot vector before it can multiply the table?",
+)
+def _whole_numbers(table: Tensor, ids: Tensor) -> Tensor:
+    return F.one_hot(ids, len(table)) @ table
+
+
+@mistake(
+    "nested lists as an index",
+    "The ids were turned into nested Python lists, and as an index each of the inner "
+    "lists counts along an axis of its own.",
+    "Is there a need to turn the ids into anything before you use them as an index?",
+)
+def _nested(table: Tensor, ids: Tensor) -> Tensor:
+    return table[ids.tolist()]
+
+
+@mistake(
+    "a table of its own",
+    "The vectors are fresh random numbers, as in a new layer: the table that came in "
+    "was never read.",
+    "Where in your lines does `table` give you its numbers?",
+    lambda table, ids: torch.randn(table.shape)[ids],
+)
+def _new_layer(table: Tensor, ids: Tensor) -> Tensor:
+    return torch.nn.Embedding(*table.shape)(ids)
 
 
 @mistake(
@@ -170,8 +218,8 @@ SHAPES = (
     ),
     mistake(
         "two axes for two numbers",
-        "Each single index removes its axis, so two of the three are gone.",
-        "How many axes are left?",
+        "(3, 300) is the shape of `out[0]`, but here two numbers are in the brackets.",
+        "What does each single number do to its axis, and how many axes are left?",
         (3, 300),
         of=1,
     ),
@@ -184,21 +232,23 @@ SHAPES = (
     ),
     mistake(
         "a number in brackets",
-        "300 in brackets is a number, but a shape is a tuple, even with a single axis.",
+        "300 is a number, also with brackets around it, but a shape is a tuple, even "
+        "with a single axis.",
         "How does Python write a tuple with one entry? Print `(1)` and `(1,)`.",
         300,
         of=1,
     ),
     mistake(
         "the colon removed too",
-        "The colon keeps its axis: it stands for all sentences.",
-        "Which axis is the 2 the index of?",
+        "(300,) is the shape of a single word, but the colon stands for all sentences.",
+        "Which axis is the 2 the index of, and what becomes of the axis of the colon?",
         (300,),
         of=2,
     ),
     mistake(
         "the wrong axis removed",
-        "The 2 is the index of the second axis, which counts words.",
+        "In (2, 3) the last axis is gone, but the 2 is the index of the second axis, "
+        "which counts words.",
         "Write the three axes in a row, and the colon and the 2 below them.",
         (2, 3),
         of=2,
@@ -217,6 +267,9 @@ EXERCISES = (
         answers=(Answer("embed", embed, {"vectors": "as ids, d_model"}),),
         cases=_cases,
         proves="one sentence, a batch, more axes, the gradient of the table",
+        properties=(
+            Property("Is every vector a row of the table", _rows_of_the_table),
+        ),
         misconceptions=(
             _columns,
             _one_early,
@@ -226,6 +279,9 @@ EXERCISES = (
             _places,
             _one_hot,
             _narrow,
+            _whole_numbers,
+            _nested,
+            _new_layer,
             _pooled,
             _squeezed,
             _cut,

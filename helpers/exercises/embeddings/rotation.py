@@ -1,5 +1,6 @@
 """1.6: the matrix that moves an encoding by k positions; 1.7: why positions at all."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -102,6 +103,29 @@ MISTAKES = (
         "The angles belong to the table with the doubled exponent.",
         "If your i counts in steps of two, it already is the formula's 2i.",
         swap(angle=lambda k, pair, d_model: k / 10000 ** (4 * pair / d_model)),
+    ),
+    mistake(
+        "exponent halved",
+        "The frequencies are those of an exponent that ends near one half, as if the 2 "
+        "of the formula were missing.",
+        "Count the pairs: 0, 1, 2. What does the formula do with that number?",
+        swap(angle=lambda k, pair, d_model: k / 10000 ** (pair / d_model)),
+    ),
+    mistake(
+        "sine and cosine exchanged",
+        "The sines stand on the diagonal, and the cosines beside it.",
+        "What must the matrix be for k = 0, where every angle is 0?",
+        swap(
+            angle=lambda k, pair, d_model: (
+                math.pi / 2 - k / 10000 ** (2 * pair / d_model)
+            )
+        ),
+        swap(
+            angle=lambda k, pair, d_model: (
+                math.pi / 2 - k / 10000 ** (2 * pair / d_model)
+            ),
+            block=(1, -1, 1, 1),
+        ),
     ),
     mistake(
         "halves",

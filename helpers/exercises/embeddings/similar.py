@@ -73,7 +73,7 @@ def _dot(u: Tensor, V: Tensor) -> Tensor:
 
 @mistake(
     "only the table normalised",
-    "The rows of V have length 1, but u still has its own length.",
+    "The lengths of the rows of V were divided out, but not the length of u.",
     "There are two lengths under the fraction line.",
     lambda u, V: V @ u / V.norm(dim=-1),
 )
@@ -83,7 +83,7 @@ def _table_only(u: Tensor, V: Tensor) -> Tensor:
 
 @mistake(
     "only u normalised",
-    "The vector u has length 1, but the rows of V still have their own lengths.",
+    "The length of u was divided out, but not the lengths of the rows of V.",
     "There are two lengths under the fraction line.",
     lambda u, V: V @ u / u.norm(),
 )
@@ -112,6 +112,43 @@ def _kept(u: Tensor, V: Tensor) -> Tensor:
 
 
 @mistake(
+    "products added up over the whole table",
+    "One sum was taken over the whole table, not one for each of its rows.",
+    "A sum takes an axis; without one it adds up everything.",
+)
+def _one_sum(u: Tensor, V: Tensor) -> Tensor:
+    return (V * u).sum() / (V.norm(dim=-1) * u.norm())
+
+
+@mistake(
+    "products not added up",
+    "The numbers of u and of each row were multiplied, but not added up.",
+    "The result has one number per row: which axis has to go?",
+    lambda u, V: (V / V.norm(dim=-1, keepdim=True)) * (u / u.norm()),
+)
+def _not_summed(u: Tensor, V: Tensor) -> Tensor:
+    return V * u / (V.norm(dim=-1, keepdim=True) * u.norm())
+
+
+@mistake(
+    "lengths added",
+    "The product was divided by the sum of the two lengths.",
+    "How do the two lengths stand together under the fraction line?",
+)
+def _sum_of_lengths(u: Tensor, V: Tensor) -> Tensor:
+    return V @ u / (V.norm(dim=-1) + u.norm())
+
+
+@mistake(
+    "1 minus the cosine",
+    "The cosine was subtracted from 1, so the same direction gives 0.",
+    "Does the exercise ask how near two vectors are, or how far apart?",
+)
+def _one_minus(u: Tensor, V: Tensor) -> Tensor:
+    return 1 - word_vectors.cosine_similarity(u, V)
+
+
+@mistake(
     "squared lengths",
     "The product was divided by the squared lengths: a root is missing.",
     "How do you get from a sum of squares to a length?",
@@ -132,7 +169,7 @@ def _column_lengths(u: Tensor, V: Tensor) -> Tensor:
 
 @mistake(
     "one length for the whole table",
-    "V was divided by a single number for the whole table, not by one for each row.",
+    "A single length was taken for the whole of V, not one for each row.",
     "Over what does `norm` run if you name no axis?",
     lambda u, V: V / V.norm() @ u / u.norm(),
 )
@@ -161,9 +198,10 @@ def _unsigned(u: Tensor, V: Tensor) -> Tensor:
 
 @mistake(
     "product from the left",
-    "The vector was multiplied from the left, so the sum runs over the words.",
+    "u was multiplied with the columns of V, so the sum runs over the words.",
     "V is (words, numbers). Which of its axes belongs to the numbers of u?",
     lambda u, V: u @ V / (u.norm() * V.norm(dim=-1)),
+    lambda u, V: V.T @ u / (V.norm(dim=-1) * u.norm()),
     lambda u, V: u @ V,
 )
 def _from_left(u: Tensor, V: Tensor) -> Tensor:
@@ -188,6 +226,10 @@ COSINE_MISTAKES = (
     _u_only,
     _unbracketed,
     _kept,
+    _one_sum,
+    _not_summed,
+    _sum_of_lengths,
+    _one_minus,
     _squares,
     _column_lengths,
     _whole,
@@ -238,20 +280,10 @@ def _neighbour_cases(seed: int) -> list[Case]:
     return cases
 
 
-# What random inputs show on most seeds only, so these are the same on every seed. Where
-# words tie, they do so to the last bit, as one vector is exactly twice the other.
+# What random inputs show on most seeds only, so these are the same on every seed. No
+# other word is as similar as the word itself: to drop the first of k + 1 is right.
 FIXED_NEIGHBOURS = (
     ("one neighbour points away", "dog dog cat car", [[1.0, 0], [0.9, 0.1], [-1, 0.2]]),
-    (
-        "a word parallel to the word itself, before it",
-        "elm oak elm fir yew",
-        [[6.0, 8], [3, 4], [4, 3], [-4, 3]],
-    ),
-    (
-        "a word parallel to the word itself, after it",
-        "elm elm oak fir yew",
-        [[3.0, 4], [6, 8], [4, 3], [-4, 3]],
-    ),
 )
 FIXED_ANALOGIES = {
     "a points exactly where b - a + c does": (
@@ -279,10 +311,9 @@ def _plant(vectors: Tensor, kind: int) -> None:
         other += b - a + c
 
 
-def _ranked(score: Tensor, words: Sequence[str], last: bool = False) -> list[str]:
-    """The words by falling score; of words that tie the first one, or the last."""
-    rows = list(range(len(score)))[:: -1 if last else 1]
-    rows.sort(key=score.tolist().__getitem__, reverse=True)
+def _ranked(score: Tensor, words: Sequence[str]) -> list[str]:
+    """The words by falling score; of words that tie the first one."""
+    rows = sorted(range(len(score)), key=score.tolist().__getitem__, reverse=True)
     return [words[row] for row in rows]
 
 
@@ -293,11 +324,10 @@ def _neighbours(
     vectors: Tensor,
     *,
     score: Callable = word_vectors.cosine_similarity,
-    last: bool = False,
     pick: Callable = lambda ranked, word, k: [w for w in ranked if w != word][:k],
 ) -> list[str]:
     """Neighbours, in steps that a mistake can exchange."""
-    ranked = _ranked(score(vectors[words.index(word)], vectors), words, last)
+    ranked = _ranked(score(vectors[words.index(word)], vectors), words)
     return pick(ranked, word, k)
 
 
@@ -306,6 +336,11 @@ swap_nearest = exchanging(_neighbours)
 
 def _but_word(ranked: list[str], word: str) -> list[str]:
     return [one for one in ranked if one != word]
+
+
+def _but_first(ranked: list[str], word: str, k: int) -> list[str]:
+    """Right by cosine; by the dot product the first may be another word."""
+    return ranked[1 : k + 1]
 
 
 def _zero_for_word(word: str, k: int, words: Sequence[str], vectors: Tensor) -> Any:
@@ -325,18 +360,21 @@ def _down_the_columns(
     return [words[row] for row in similarity.topk(k).indices.tolist()]
 
 
+def _rows(word: str, k: int, words: Sequence[str], vectors: Tensor) -> Tensor:
+    return torch.tensor([words.index(one) for one in nearest(word, k, words, vectors)])
+
+
 NEAREST_MISTAKES = (
     mistake(
         "the word itself",
         "The word is its own nearest neighbour, and it is in the list.",
         "Which word always has a similarity of 1?",
         swap_nearest(pick=lambda ranked, word, k: ranked[:k]),
-        swap_nearest(pick=lambda ranked, word, k: ranked[:k], last=True),
     ),
     mistake(
         "one too few",
-        "The word itself was dropped only after k words were chosen, so one is "
-        "missing.",
+        "One neighbour is missing: the word itself was among the k that were chosen, "
+        "and was dropped.",
         "How many do you need before you drop one?",
         swap_nearest(pick=lambda ranked, word, k: _but_word(ranked[:k], word)),
     ),
@@ -348,9 +386,10 @@ NEAREST_MISTAKES = (
     ),
     mistake(
         "least similar",
-        "These are the least similar words.",
+        "These words come from the other end of the list: the least similar ones.",
         "Which end of the sorted list holds the largest cosine?",
         swap_nearest(pick=lambda ranked, word, k: ranked[::-1][:k]),
+        swap_nearest(pick=lambda ranked, word, k: ranked[::-1][1 : k + 1]),
     ),
     mistake(
         "order reversed",
@@ -363,6 +402,7 @@ NEAREST_MISTAKES = (
         "The words were ranked by the dot product, so long vectors win.",
         "What is similarity in this exercise? See 1.2.",
         swap_nearest(score=lambda u, V: V @ u),
+        swap_nearest(score=lambda u, V: V @ u, pick=_but_first),
     ),
     mistake(
         "distance",
@@ -379,14 +419,6 @@ NEAREST_MISTAKES = (
         _zero_for_word,
     ),
     mistake(
-        "first one dropped",
-        "The first of the list was dropped, whichever word it was, but a parallel "
-        "vector is just as similar as the word itself.",
-        "Can you tell the word by its rank, or only by its place in `words`?",
-        swap_nearest(pick=lambda ranked, word, k: ranked[1 : k + 1]),
-        swap_nearest(pick=lambda ranked, word, k: ranked[1 : k + 1], last=True),
-    ),
-    mistake(
         "cosine down the columns",
         "The cosine ran over the words, which gives one number per feature, not per "
         "word.",
@@ -398,9 +430,9 @@ NEAREST_MISTAKES = (
         "rows instead of words",
         "The result holds the numbers of rows, not words.",
         "How does `words` tell you which word belongs to a row?",
-        lambda word, k, words, vectors: [
-            words.index(one) for one in nearest(word, k, words, vectors)
-        ],
+        lambda *asked: _rows(*asked).tolist(),
+        lambda *asked: _rows(*asked),
+        lambda *asked: list(_rows(*asked)),
     ),
 )
 
@@ -530,6 +562,14 @@ ANALOGY_MISTAKES = (
         "known variant, but the exercise adds the vectors as they are.",
         "Where does the length not matter: in the sum, in the comparison, or in both?",
         swap_analogy(target=lambda a, b, c: _unit(b) - _unit(a) + _unit(c)),
+        of=1,
+    ),
+    mistake(
+        "a row instead of the word",
+        "The result is the number of a row, not a word.",
+        "How does `words` tell you which word belongs to a row?",
+        lambda *asked: asked[3].index(analogy(*asked)),
+        lambda *asked: torch.tensor(asked[3].index(analogy(*asked))),
         of=1,
     ),
 )

@@ -98,6 +98,16 @@ def _biases(module: nn.Module) -> Look:
     return Look({"with a bias": ", ".join(with_bias) or "none of them"})
 
 
+# What the heads' results become if they are not placed side by side. The same error
+# comes from a `return` at the end of the loop's body: then W_o sees the first head.
+ONE_HEAD_WIDE = (
+    lambda found: sum(found) / len(found),
+    lambda found: sum(found),
+    lambda found: found[0],
+    lambda found: found[-1],
+)
+
+
 def _square_output(self: HeadByHead, *sizes: int) -> None:
     HeadByHead.layers(self, *sizes)
     inner = sizes[1] * sizes[2]
@@ -124,6 +134,13 @@ def _plain_list(self: HeadByHead, d_model: int, num_heads: int, d_head: int) -> 
     for part in PARTS[:3]:
         setattr(self, part, [nn.Linear(d_model, d_head) for _ in range(num_heads)])
     self.W_o = nn.Linear(num_heads * d_head, d_model)
+
+
+def _early(self: HeadByHead, x: Tensor) -> Any:
+    """A `return` inside the loop."""
+    query, key, value = (self.layer(part, 0)(x) for part in PARTS[:3])
+    output, weights = attention(query, key, value, need_weights=True)
+    return self.finish(self.join([output])), self.gather([weights])
 
 
 def _output_per_head(self: HeadByHead, *sizes: int) -> None:
@@ -166,9 +183,10 @@ MISTAKES = (
     ),
     mistake(
         "layers in a plain list",
-        "A Python list hides its layers from torch: neither an optimizer nor "
-        "`.double()` would reach them.",
-        "Which kind of list does torch.nn offer for modules?",
+        "Some layers stayed float32 when the module was made float64: torch does not "
+        "know them, so an optimizer would not reach them either.",
+        "Are they in a plain Python list, or made inside `forward`? Which kind of list "
+        "does torch.nn offer for modules?",
         swap(layers=_plain_list),
     ),
     mistake(
@@ -179,10 +197,11 @@ MISTAKES = (
         _LargeLayers,
     ),
     mistake(
-        "first head only",
-        "All heads use the layers of head 0.",
+        "one head's layers for all",
+        "All heads used the layers of one and the same head.",
         "Inside your loop, with which index do you pick the layers?",
         swap(layer=lambda self, part, head: getattr(self, part)[0]),
+        swap(layer=lambda self, part, head: getattr(self, part)[-1]),
     ),
     mistake(
         "one layer, listed many times",
@@ -200,15 +219,25 @@ MISTAKES = (
         ),
     ),
     mistake(
-        "heads averaged",
-        "The heads' results were averaged, but they should be placed side by side.",
-        "How wide is the concatenation of all heads, and what does W_o expect?",
-        swap(join=lambda self, found: sum(found) / len(found)),
-        swap(
-            join=lambda self, found: sum(found) / len(found),
-            layers=_output_per_head,
+        "heads not side by side",
+        "What went into W_o is as wide as one head: not all heads' results were side "
+        "by side.",
+        "What have you collected when W_o is called: has the loop ended by then? How "
+        "are the results joined?",
+        swap(forward=_early),
+        *(swap(join=staticmethod(one)) for one in ONE_HEAD_WIDE),
+        *(
+            swap(join=staticmethod(one), layers=_output_per_head)
+            for one in ONE_HEAD_WIDE
         ),
-        swap(join=lambda self, found: torch.stack(found, 0).mean(0)),
+    ),
+    mistake(
+        "heads one after the other",
+        "The heads' results were joined along the batch or the length, not along the "
+        "features.",
+        "Which axis of (B, T, K) should grow, and what does `torch.cat` take for it?",
+        swap(join=lambda self, found: torch.cat(found, 0)),
+        swap(join=lambda self, found: torch.cat(found, 1)),
     ),
     mistake(
         "no output projection",
@@ -218,9 +247,22 @@ MISTAKES = (
     ),
     mistake(
         "weights of one head returned",
-        "Only the last head's weights came back.",
+        "The weights of a single head came back.",
         "The weights are promised as (B, H, T, T). Which axis is missing?",
         swap(gather=lambda self, maps: maps[-1]),
+        swap(gather=lambda self, maps: maps[0]),
+    ),
+    mistake(
+        "weights averaged over the heads",
+        "The weights came back as a mean over the heads.",
+        "The weights are promised as (B, H, T, T). Which axis did you average away?",
+        swap(gather=lambda self, maps: sum(maps) / len(maps)),
+    ),
+    mistake(
+        "heads before the batch",
+        "The weights of the heads were stacked in front of the batch.",
+        "Where in (B, H, T, T) does the new axis belong? `torch.stack` takes a `dim`.",
+        swap(gather=lambda self, maps: torch.stack(maps)),
     ),
 )
 

@@ -1,14 +1,16 @@
 """3.3: one layer for query, key and value."""
 
+from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
-from helpers.exercises.attention.shared import ROWS, random_mask, weights_not_requested
+from helpers.exercises.attention.shared import ROWS, random_mask
 from helpers.exercises.kit import exchanging, normal
-from helpers.exercises.multi_head.module import RETURNS
+from helpers.exercises.multi_head.module import RETURNS, three_axes
 from helpers.models.attention import attention
 from helpers.models.multi_head import merge_heads, split_heads
 
@@ -37,6 +39,10 @@ class FusedSelfAttention(nn.Module):
         """What the heads found, (B, H, T, K), and their weights."""
         return attention(query, key, value, mask, need_weights=True)
 
+    def merge(self, found: Tensor) -> Tensor:
+        """(B, H, T, K) -> (B, T, D)."""
+        return merge_heads(found)
+
     def finish(self, merged: Tensor) -> Tensor:
         """The last step."""
         return self.W_o(merged)
@@ -44,15 +50,27 @@ class FusedSelfAttention(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """(B, T, D) -> output (B, T, D), weights (B, H, T, T)."""
         output, weights = self.attend(*self.cut(self.to_qkv(x)), mask)
-        return self.finish(merge_heads(output)), weights
+        return self.finish(self.merge(output)), weights
 
 
 swap = exchanging(FusedSelfAttention)
 
 
-def _batch_cut(self: FusedSelfAttention, qkv: Tensor) -> Any:
-    query, key, value = qkv.chunk(3)
-    return (split_heads(part, self.num_heads) for part in (query, key, value))
+def _cut_by(pieces: Callable) -> Callable:
+    def cut(self: FusedSelfAttention, qkv: Tensor) -> Any:
+        query, key, value = pieces(qkv)
+        return (split_heads(part, self.num_heads) for part in (query, key, value))
+
+    return cut
+
+
+def _merge_as_asked(self: FusedSelfAttention, found: Tensor) -> Tensor:
+    batch, num_heads, length, d_head = found.shape
+    return found.transpose(1, 2).reshape(batch, length, num_heads * d_head)
+
+
+def _merged_twice(self: FusedSelfAttention, found: Tensor) -> Tensor:
+    return _merge_as_asked(self, _merge_as_asked(self, found))
 
 
 def _cases(seed: int) -> list[Case]:
@@ -125,7 +143,7 @@ MISTAKES = (
     mistake(
         "every third feature",
         "Query, key and value took turns, feature by feature.",
-        "The docstring says thirds: which features make up the first one?",
+        "The exercise speaks of thirds: which features make up the first one?",
         swap(cut=_innermost),
     ),
     mistake(
@@ -138,10 +156,8 @@ MISTAKES = (
     mistake(
         "thirds in another order",
         "The three parts are not query, key and value, in this order.",
-        "Which third is which? The docstring says so.",
-        *tuple(
-            _ordered(order) for order in ((1, 0, 2), (2, 1, 0), (0, 2, 1), (1, 2, 0))
-        ),
+        "Which third is which? The exercise says so, above the stub.",
+        *(_ordered(order) for order in list(permutations(range(3)))[1:]),
     ),
     mistake(
         "fused layer too narrow",
@@ -151,21 +167,47 @@ MISTAKES = (
     ),
     mistake(
         "cut along the batch",
-        "`chunk(3)` cuts the first axis unless you name another: that is the batch.",
+        "The first axis was taken apart, which is the batch, and does not hold three.",
+        "Along which axis do query, key and value lie? `chunk` takes a `dim`.",
+        swap(cut=_cut_by(lambda qkv: qkv.chunk(3))),
+        swap(cut=_cut_by(lambda qkv: qkv.split(3))),
+    ),
+    mistake(
+        "cut along the tokens",
+        "The axis of the tokens was cut into three, not the axis of the features.",
         "Along which axis are query, key and value side by side?",
-        swap(cut=_batch_cut),
+        swap(cut=_cut_by(lambda qkv: qkv.chunk(3, 1))),
+    ),
+    mistake(
+        "more than three pieces",
+        "More than three pieces were to be unpacked into three names. `split(n)` makes "
+        "pieces of length n, `chunk(n)` makes n pieces.",
+        "How many pieces do you need, and how long is each of them?",
+        swap(cut=_cut_by(lambda qkv: qkv.split(3, -1))),
+    ),
+    mistake(
+        "never cut into heads",
+        "The width was never cut into heads: there is a single map, over all features.",
+        "Which step turns (batch, length, d_model) into four axes?",
+        swap(cut=lambda self, qkv: qkv.chunk(3, -1), merge=lambda self, found: found),
     ),
     mistake(
         "mask ignored",
         "The mask changed nothing: blocked keys still get weight.",
-        "Does `forward` ever use `mask`?",
+        "Follow `mask` through `forward`: does it reach the softmax?",
         swap(
             attend=lambda self, query, key, value, mask: attention(
                 query, key, value, need_weights=True
             )
         ),
     ),
-    weights_not_requested(swap(attend=lambda self, *inputs: attention(*inputs))),
+    three_axes(
+        swap(attend=lambda self, *inputs: attention(*inputs)),
+        swap(attend=lambda self, *inputs: attention(*inputs), merge=_merge_as_asked),
+        swap(merge=_merged_twice),
+        swap(cut=lambda self, qkv: qkv.chunk(3, -1), merge=_merge_as_asked),
+        swap(merge=lambda self, found: merge_heads(merge_heads(found))),
+    ),
     mistake(
         "no output projection",
         "The heads are side by side, but W_o was never applied.",

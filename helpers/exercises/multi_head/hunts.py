@@ -164,15 +164,15 @@ def _features(x: Tensor, order: Tensor) -> Tensor:
 PROBE_MISTAKES = (
     mistake(
         "output not shuffled",
-        "The result for the shuffled input was compared with the unshuffled output: "
-        "there even a right layer must differ.",
+        "The output for shuffled tokens was compared with the output in the old order: "
+        "even a right layer's must differ there.",
         "If you shuffle what goes in, where do you find the result of token 0?",
         swap(restore=lambda x, order: x),
     ),
     mistake(
         "shuffled back with the same order",
-        "The output was shuffled with the order that shuffled the input, which does "
-        "not bring the tokens back.",
+        "The two outputs that were compared have their tokens in different orders: an "
+        "order that is applied twice does not bring them back.",
         "Which order undoes [1, 2, 0]? Or shuffle the other output instead.",
         _shuffled_twice,
     ),
@@ -190,7 +190,7 @@ PROBE_MISTAKES = (
     ),
     mistake(
         "only shapes",
-        "The test says True to all of them: each returns the right shape.",
+        "Your test says True to all of them, also to the wrong ones.",
         "What must happen to the numbers when the tokens change places?",
         lambda layer: True,
         swap(same=lambda one, other: one.shape == other.shape),
@@ -211,15 +211,15 @@ PROBE_MISTAKES = (
     ),
     mistake(
         "False in any case",
-        "The test says False to all of them, the right ones included.",
-        "Which comparison fails on a right layer? Sums of the same numbers in another "
-        "order, for example, may be rounded differently.",
+        "Your test says False to all of them, the right ones included.",
+        "Does it call `layer`? If so, which comparison fails on a right one? Sums of "
+        "the same numbers in another order may be rounded differently.",
         swap(same=torch.equal),
         lambda layer: False,
     ),
     mistake(
         "verdict reversed",
-        "The test says True to the wrong ones and False to the right ones.",
+        "Your test says True to the wrong ones and False to the right ones.",
         "True means that all tokens are treated alike.",
         lambda layer: not _probe(layer),
     ),

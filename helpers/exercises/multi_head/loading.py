@@ -21,6 +21,7 @@ def _load(
     theirs: nn.Module,
     *,
     order: str = "qkv",
+    skip: str = "",
     kinds: tuple[str, ...] = ("weight", "bias"),
     parts: int = 4,
     change: Callable = lambda number: number,
@@ -30,9 +31,9 @@ def _load(
     asked = theirs.self
     sources = [asked.query, asked.key, asked.value]
     sources = [sources["qkv".index(name)] for name in order] + [theirs.output.dense]
-    targets = [mine.W_q, mine.W_k, mine.W_v, mine.W_o]
-    for target, source in list(zip(targets, sources, strict=True))[:parts]:
-        for kind in kinds:
+    for name, source in list(zip("qkvo", sources, strict=True))[:parts]:
+        target = getattr(mine, f"W_{name}")
+        for kind in () if name in skip else kinds:
             copy(getattr(target, kind), change(getattr(source, kind)))
     return mine
 
@@ -149,10 +150,16 @@ MISTAKES = (
         swap(order="kqv"),
     ),
     mistake(
-        "value forgotten",
+        "key in place of the value",
         "Your value layer holds their key.",
         "Match the names on both sides.",
         swap(order="qkk"),
+    ),
+    mistake(
+        "a projection left out",
+        "One of W_q, W_k and W_v still has its own random numbers.",
+        "Which of the four layers does your code never touch?",
+        *(swap(skip=name) for name in "qkv"),
     ),
     mistake(
         "output projection left out",
@@ -171,6 +178,12 @@ MISTAKES = (
         "Your module has their weights, but the function does not return it.",
         "Read the docstring's last line again.",
         lambda mine, theirs: None if _load(mine, theirs) else None,
+    ),
+    mistake(
+        "theirs returned",
+        "Your module has their weights, but what came back is their layer.",
+        "Read the docstring's last line again.",
+        lambda mine, theirs: theirs if _load(mine, theirs) else None,
     ),
     mistake(
         "memory shared",

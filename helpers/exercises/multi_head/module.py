@@ -1,17 +1,25 @@
 """3.2: multi-head attention as a module."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Look,
+    Misconception,
+    mistake,
+)
 from helpers.exercises.attention.shared import (
     BLOCKED,
     ROWS,
     if_mask,
     random_mask,
-    weights_not_requested,
+    under_every_fill,
 )
 from helpers.exercises.kit import exchanging, normal
 from helpers.models.attention import attention
@@ -152,6 +160,17 @@ def _biases(module: nn.Module) -> Look:
     return Look({"with a bias": ", ".join(with_bias) or "none of them"})
 
 
+def three_axes(*spellings: Any) -> Misconception:
+    """No split, a second merge, no weights asked for: Python says the same of all."""
+    return mistake(
+        "three axes where four should be merged",
+        "What was merged has three axes, but (batch, heads, length, d_head) are four.",
+        "Print its shape before you merge. Was it never cut, or merged before? Or is "
+        "it half of a batch, unpacked because the weights were not asked for?",
+        *spellings,
+    )
+
+
 def _projecting(query: str, key: str, value: str, take: str = "qkv") -> type:
     """Which layer projects the query, the key, the value, and what it projects."""
 
@@ -159,6 +178,23 @@ def _projecting(query: str, key: str, value: str, take: str = "qkv") -> type:
         layers = (getattr(self, f"W_{name}") for name in (query, key, value))
         taken = (inputs["qkv".index(name)] for name in take)
         return tuple(layer(x) for layer, x in zip(layers, taken, strict=True))
+
+    return swap(project=project)
+
+
+# One wrong, or two that changed places, where there is no sentence of its own:
+LAYERS = ("kkv", "vkv", "qqv", "qvv", "qkq", "qvk", "vkq")
+TAKEN = ("kkv", "vkv", "qqv", "qkq", "kqv", "qvk", "vkq", "kkk", "vvv")
+
+
+def _leaving_out(left: str) -> type:
+    """Some of query, key and value go into the heads as they came."""
+
+    def project(self: nn.Module, *inputs: Tensor) -> tuple:
+        return tuple(
+            x if name in left else getattr(self, f"W_{name}")(x)
+            for name, x in zip("qkv", inputs, strict=True)
+        )
 
     return swap(project=project)
 
@@ -183,13 +219,71 @@ def _narrow_output(self: MultiHeadAttention, d_model: int) -> None:
     self.W_o = nn.Linear(d_model // self.num_heads, d_model)
 
 
-def _without_bias(self: MultiHeadAttention, d_model: int) -> None:
-    for part in PARTS:
-        setattr(self, part, nn.Linear(d_model, d_model, bias=False))
+def _narrow_layers(self: MultiHeadAttention, d_model: int) -> None:
+    self.d_head = d_model // self.num_heads
+    for part in PARTS[:3]:
+        setattr(self, part, nn.Linear(d_model, self.d_head))
+    self.W_o = nn.Linear(d_model, d_model)
+
+
+def _cut_to_d_head(self: MultiHeadAttention, x: Tensor) -> Tensor:
+    size = (*x.shape[:2], self.num_heads, self.d_head)
+    return x.reshape(size).transpose(1, 2)
+
+
+def _cut_as_asked(self: MultiHeadAttention, x: Tensor) -> Tensor:
+    size = (*x.shape[:2], self.num_heads, x.shape[2] // self.num_heads)
+    return x.reshape(size).transpose(1, 2)
+
+
+def _without_bias(parts: tuple[str, ...]) -> Callable:
+    def layers(self: MultiHeadAttention, d_model: int) -> None:
+        for part in PARTS:
+            setattr(self, part, nn.Linear(d_model, d_model, bias=part not in parts))
+
+    return layers
+
+
+def _projected_again(self: MultiHeadAttention, query: Tensor, *_: Tensor) -> tuple:
+    query = self.W_q(query)
+    return query, self.W_k(query), self.W_v(query)
+
+
+class _OneLength(MultiHeadAttention):
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> Any:
+        self.size = (*query.shape[:2], self.num_heads, query.shape[2] // self.num_heads)
+        return super().forward(query, key, value, mask)
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.reshape(self.size).transpose(1, 2)
+
+
+class _CutBeforeProjected(MultiHeadAttention):
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> Any:
+        heads = map(self.split, (query, key, value))
+        found, weights = self.attend(*self.project(*heads), mask)
+        return self.finish(self.merge(found), weights)
+
+
+# What heads of (B, H, T, K) become if they are not placed side by side.
+ONE_HEAD_WIDE = (
+    lambda x: x.mean(1),
+    lambda x: x.sum(1),
+    lambda x: x[:, 0],
+    lambda x: x[:, -1],
+)
 
 
 def _one_axis_more(self: MultiHeadAttention, scores: Tensor, mask: Tensor) -> Tensor:
     return scores.masked_fill(~mask[:, None], float("-inf"))
+
+
+def _two_axes_more(self: MultiHeadAttention, scores: Tensor, mask: Tensor) -> Tensor:
+    return scores.masked_fill(~mask[:, None, None], float("-inf"))
 
 
 def _output_alone(self: MultiHeadAttention, *inputs: Tensor | None) -> Tensor:
@@ -199,6 +293,15 @@ def _output_alone(self: MultiHeadAttention, *inputs: Tensor | None) -> Tensor:
 def _merge_as_asked(self: MultiHeadAttention, x: Tensor) -> Tensor:
     batch, num_heads, length, d_head = x.shape
     return x.transpose(1, 2).reshape(batch, length, num_heads * d_head)
+
+
+def _merged_by_view(self: MultiHeadAttention, x: Tensor) -> Tensor:
+    batch, num_heads, length, d_head = x.shape
+    return x.transpose(1, 2).view(batch, length, num_heads * d_head)
+
+
+def _merged_twice(self: MultiHeadAttention, x: Tensor) -> Tensor:
+    return _merge_as_asked(self, _merge_as_asked(self, x))
 
 
 def _zeroed(self: MultiHeadAttention, scores: Tensor, mask: Tensor) -> Tensor:
@@ -228,11 +331,63 @@ MISTAKES = (
         swap(merge=_memory_order_merge),
     ),
     mistake(
-        "heads averaged",
-        "The heads' results were averaged, but they should be placed side by side.",
+        "heads not side by side",
+        "What went into W_o is as wide as one head: the heads' results were not placed "
+        "side by side.",
         "How wide is the concatenation of all heads, and what does W_o expect?",
-        swap(merge=lambda self, x: x.mean(1)),
-        swap(merge=lambda self, x: x.mean(1), layers=_narrow_output),
+        *(swap(merge=staticmethod(one)) for one in ONE_HEAD_WIDE),
+        *(
+            swap(merge=staticmethod(one), layers=_narrow_output)
+            for one in ONE_HEAD_WIDE
+        ),
+    ),
+    mistake(
+        "W_o for a single head",
+        "W_o takes d_head features, but it gets those of all heads.",
+        "How wide is the concatenation of all heads?",
+        swap(layers=_narrow_output),
+    ),
+    mistake(
+        "d_head and num_heads swapped",
+        "There are d_head heads of num_heads features each: it should be the other way "
+        "round.",
+        "How many heads were asked for, and how wide is one?",
+        swap(split=lambda self, x: split_heads(x, x.shape[-1] // self.num_heads)),
+    ),
+    mistake(
+        "the query's length for the keys",
+        "The length of the query was used for key and value as well, which may have "
+        "another.",
+        "Where do your lines take the length from when they cut key and value?",
+        _OneLength,
+    ),
+    mistake(
+        "view after a transpose",
+        "`view` needs the numbers to lie in memory in the order of the axes, and after "
+        "a transpose they don't.",
+        "Which relative of `view` copies the numbers when it has to?",
+        swap(merge=_merged_by_view),
+    ),
+    mistake(
+        "never cut into heads",
+        "The width was never cut into heads: there is a single map, over all features.",
+        "Which step turns (batch, length, d_model) into four axes?",
+        swap(split=lambda self, x: x, merge=lambda self, x: x),
+    ),
+    mistake(
+        "a layer for the whole width on the heads",
+        "A layer that takes d_model features was given the d_head features of a head.",
+        "Write down the order of projection, split, merge and W_o, and compare.",
+        _CutBeforeProjected,
+        swap(merge=lambda self, x: x),
+    ),
+    mistake(
+        "layers as wide as one head",
+        "W_q, W_k and W_v put out d_head features, but each of them serves all heads.",
+        "How wide must a result be that is cut into num_heads heads of d_head each?",
+        swap(layers=_narrow_layers),
+        swap(layers=_narrow_layers, split=_cut_as_asked),
+        swap(layers=_narrow_layers, split=_cut_to_d_head),
     ),
     mistake(
         "one map for all heads",
@@ -241,10 +396,12 @@ MISTAKES = (
         swap(mix=lambda self, weights, value: weights.mean(1, keepdim=True) @ value),
     ),
     mistake(
-        "weights averaged over the heads",
-        "The output is right, but the weights came back as a mean over the heads.",
-        "You will want to look at each head. Which axis did you average away?",
+        "weights of all heads in one map",
+        "The output is right, but the weights came back as the mean or the sum of the "
+        "heads.",
+        "You will want to look at each head. Which axis is gone?",
         swap(finish=lambda self, merged, weights: (self.W_o(merged), weights.mean(1))),
+        swap(finish=lambda self, merged, weights: (self.W_o(merged), weights.sum(1))),
     ),
     mistake(
         "scaled by d_model",
@@ -260,6 +417,12 @@ MISTAKES = (
         swap(scale=lambda self, query: 1.0),
     ),
     mistake(
+        "divided by d_head",
+        "All in all, the scores were divided by d_head itself.",
+        "What is under the fraction line, and do you divide once?",
+        swap(scale=lambda self, query: 1 / query.shape[-1]),
+    ),
+    mistake(
         "no output projection",
         "The heads are side by side, but W_o was never applied.",
         "What is left of the formula after Concat?",
@@ -267,19 +430,19 @@ MISTAKES = (
     ),
     mistake(
         "one projection for all three",
-        "Query, key and value all go through the same layer.",
+        "Query, key and value all went through the same layer.",
         "How many matrices are there in the formula, and where is each used?",
         *tuple(_projecting(name, name, name) for name in "qkv"),
     ),
     mistake(
         "query and key layers swapped",
-        "The query goes through W_k and the key through W_q.",
+        "The query went through W_k and the key through W_q.",
         "Check the name on each side of the first two projections.",
         _projecting("k", "q", "v"),
     ),
     mistake(
         "key used as value layer",
-        "The value goes through W_k.",
+        "The value went through W_k.",
         "Check which layer makes the value.",
         _projecting("q", "k", "k"),
     ),
@@ -302,6 +465,19 @@ MISTAKES = (
         _projecting("q", "k", "v", take="qqq"),
     ),
     mistake(
+        "projected query projected again",
+        "Key and value were computed from the query that had been through W_q.",
+        "Which value does the name `query` have when W_k and W_v are called?",
+        swap(project=_projected_again),
+    ),
+    mistake(
+        "layers or inputs confused",
+        "Query, key and value did not each go through the layer of their own name.",
+        "Follow each of the three from the signature through its layer to the scores.",
+        *(_projecting(*layers) for layers in LAYERS),
+        *(_projecting("q", "k", "v", take=taken) for taken in TAKEN),
+    ),
+    mistake(
         "key and value swapped",
         "The projected values were used as keys, and the projected keys as values.",
         "Check the order in which you pass the three on.",
@@ -311,33 +487,32 @@ MISTAKES = (
             )
         ),
     ),
-    weights_not_requested(
+    three_axes(
         swap(attend=_output_alone),
         swap(attend=_output_alone, merge=_merge_as_asked),
+        swap(merge=_merged_twice),
+        swap(split=lambda self, x: x, merge=_merge_as_asked),
     ),
     if_mask(
         swap(
             attend=lambda self, query, key, value, mask: attention(
                 query, key, value, mask if mask else None, need_weights=True
             )
-        )
-    ),
-    mistake(
-        "value not projected",
-        "The weights mix the values as they came in, without W_v.",
-        "Which of the three layers does your code never call?",
-        swap(
-            project=lambda self, query, key, value: (
-                self.W_q(query),
-                self.W_k(key),
-                value,
-            )
         ),
+        swap(block=lambda self, scores, mask: scores.masked_fill(not mask, -1e9)),
     ),
     mistake(
-        "projection over the token axis",
-        "The layers were applied to transposed inputs: they mix tokens, not features.",
-        "A linear layer works on the last axis: which is that after your transpose?",
+        "a projection left out",
+        "Not all of query, key and value were projected before they were cut.",
+        "Which of the layers W_q, W_k and W_v does your code never call?",
+        *(_leaving_out(some) for some in ("q", "k", "v", "qkv")),
+    ),
+    mistake(
+        "a layer over the token axis",
+        "A layer was applied where the tokens are the last axis, not the features.",
+        "A linear layer works on the last axis: which is that after each transpose and "
+        "each merge of yours?",
+        swap(merge=lambda self, x: merge_heads(merge_heads(x))),
         swap(
             project=lambda self, query, key, value: (
                 self.W_q(query.mT).mT,
@@ -355,9 +530,11 @@ MISTAKES = (
     ),
     mistake(
         "projections without a bias",
-        "The results are right for these layers, but they were made without a bias.",
-        "The docstring asks for a plain nn.Linear: BERT's biases need a place.",
-        swap(layers=_without_bias),
+        "The results are right for these layers, but not all of them have a bias.",
+        "The exercise asks for nn.Linear as it comes: BERT's biases need a place.",
+        swap(layers=_without_bias(PARTS)),
+        swap(layers=_without_bias(PARTS[:3])),
+        swap(layers=_without_bias(PARTS[3:])),
     ),
     mistake(
         "bad width accepted",
@@ -369,7 +546,7 @@ MISTAKES = (
     mistake(
         "mask ignored",
         "The mask changed nothing: blocked keys still get weight.",
-        "Does `forward` ever use `mask`?",
+        "Follow `mask` through `forward`: does it reach the softmax?",
         swap(block=lambda self, scores, mask: scores),
     ),
     mistake(
@@ -377,24 +554,27 @@ MISTAKES = (
         "The keys that may be attended to were blocked, and the others left open.",
         "True means may attend. Which entries must be filled?",
         swap(block=lambda self, scores, mask: scores.masked_fill(mask, float("-inf"))),
-        swap(block=lambda self, scores, mask: scores.masked_fill(mask, -1e9)),
     ),
     mistake(
         "mask applied to the queries",
         "The mask was transposed: it blocks queries, and leaves every key open to the "
         "others.",
         "In (B, H, T, S) keys are the last axis. Where did the mask's last axis go?",
-        swap(block=lambda self, scores, mask: scores.masked_fill(~mask.mT, -1e9)),
+        *under_every_fill(swap, see=lambda mask: mask.mT),
         swap(
-            block=lambda self, scores, mask: scores.masked_fill(~mask.mT, float("-inf"))
+            attend=lambda self, query, key, value, mask: attention(
+                query, key, value, None if mask is None else mask.mT, need_weights=True
+            )
         ),
     ),
     mistake(
         "an axis added to the mask",
-        "The mask got another axis, though it broadcasts to (B, H, T, S) as it is.",
+        "The mask got more axes, though it broadcasts to (B, H, T, S) as it is.",
         "Read what the docstring says about the mask: does it need any work?",
         swap(block=_one_axis_more),
         swap(block=_one_axis_more, merge=_merge_as_asked),
+        swap(block=_two_axes_more),
+        swap(block=_two_axes_more, merge=_merge_as_asked),
     ),
     mistake(
         "mask after the softmax",
@@ -407,13 +587,13 @@ MISTAKES = (
         "softmax over the heads",
         "The softmax ran over axis 1: a key's weights sum to 1 over the heads.",
         "Which weights should sum to 1: those of one head, or those of all heads?",
-        swap(normalise=lambda self, scores: scores.softmax(1)),
+        *under_every_fill(swap, normalise=lambda self, scores: scores.softmax(1)),
     ),
     mistake(
         "softmax over the queries",
-        "The softmax ran down the columns: the weights of each key sum to 1.",
+        "The softmax ran over the queries: the columns sum to 1, the rows do not.",
         "Which axis of (B, H, T, S) are the keys?",
-        swap(normalise=lambda self, scores: scores.softmax(-2)),
+        *under_every_fill(swap, normalise=lambda self, scores: scores.softmax(-2)),
     ),
     mistake(
         "tuple order",

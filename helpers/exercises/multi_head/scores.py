@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import permutations
 from typing import Any
 
 import torch
@@ -105,8 +106,8 @@ MISTAKES = (
     ),
     mistake(
         "diagonal of heads and queries",
-        "`diagonal` took the first two axes, heads and queries, as it does unless you "
-        "name others.",
+        "What was read lies on the diagonal of the first two axes, heads and queries, "
+        "where `diagonal` reads unless you name others.",
         "Between which two axes of (H, T, T) does the diagonal lie?",
         _first_two_axes,
         partial(_first_two_axes, both=False),
@@ -143,8 +144,9 @@ MISTAKES = (
     ),
     mistake(
         "what the separator looks at",
-        "You read the rows of [SEP]: what it looks at, not who looks at it.",
-        "Is [SEP] the query here, or the key?",
+        "For [SEP], whole rows were taken, and a row sums to 1, whatever a head looks "
+        "at.",
+        "Is [SEP] the query here, or the key? Which axis holds the keys?",
         swap(
             separator=lambda weights, where: weights[:, where].mean(1),
         ),
@@ -155,7 +157,7 @@ MISTAKES = (
     mistake(
         "one separator only",
         "Only one [SEP] was counted, but a pair of sentences has two.",
-        "`index` finds the first. What finds all of them?",
+        "`index` finds a single place. What finds all of them?",
         swap(separator=lambda weights, where: weights[:, :, where[0]]),
         swap(separator=lambda weights, where: weights[:, :, where[-1]]),
     ),
@@ -182,9 +184,7 @@ MISTAKES = (
         "order of the three",
         "The three scores are right but come back in another order.",
         "Read the docstring's last line again.",
-        swap(order=(1, 0, 2)),
-        swap(order=(2, 1, 0)),
-        swap(order=(0, 2, 1)),
+        *(swap(order=order) for order in list(permutations(range(3)))[1:]),
     ),
 )
 

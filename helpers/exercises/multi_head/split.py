@@ -104,8 +104,29 @@ def _turned(x: Tensor, num_heads: int) -> Tensor:
 
 
 @mistake(
+    "the wrong two axes swapped",
+    "After the cut the last two axes, heads and d_head, were swapped, and the length "
+    "stayed where it was.",
+    "Number the four axes after the cut: which two of them must change places?",
+)
+def _last_two(x: Tensor, num_heads: int) -> Tensor:
+    return x.unflatten(-1, (num_heads, -1)).transpose(2, 3)
+
+
+@mistake(
+    "view after an early transpose",
+    "`view` was called after a transpose, and then the numbers no longer lie in memory "
+    "in the order of the axes.",
+    "Cut first: which axis holds the features before anything has moved?",
+)
+def _early_view(x: Tensor, num_heads: int) -> Tensor:
+    batch, length, d_model = x.shape
+    return x.transpose(1, 2).view(batch, num_heads, length, d_model // num_heads)
+
+
+@mistake(
     "every head sees everything",
-    "Each head holds the whole width: it was copied, not cut.",
+    "Each head holds the whole width: x was copied, not cut.",
     "How wide can a head be, if all of them together are d_model wide?",
     lambda x, num_heads: torch.stack([x] * num_heads, 1),
 )
@@ -218,6 +239,38 @@ def _lined_up(x: Tensor) -> Tensor:
 
 
 @mistake(
+    "the other two axes swapped back",
+    "Length and d_head were swapped, not heads and length, so the features of each "
+    "token are scattered.",
+    "Which two axes did the split swap?",
+    of=1,
+)
+def _other_two(x: Tensor) -> Tensor:
+    batch, heads, length, d_head = x.shape
+    return x.transpose(2, 3).reshape(batch, length, heads * d_head)
+
+
+@mistake(
+    "sentences side by side",
+    "The sentences of the batch were placed side by side, not the heads.",
+    "Which axis does a loop over x, or `list(x)`, walk along?",
+    of=1,
+)
+def _sentences(x: Tensor) -> Tensor:
+    return torch.cat(list(x), -1)
+
+
+@mistake(
+    "length and features joined",
+    "Length and d_head became one axis, and the heads stayed an axis of their own.",
+    "Which axis must come just before d_head when the last two are joined?",
+    of=1,
+)
+def _long_rows(x: Tensor) -> Tensor:
+    return x.flatten(2)
+
+
+@mistake(
     "heads not joined",
     "The axes are in order, but heads and d_head are still two axes.",
     "How many axes did x have before it was split?",
@@ -273,6 +326,8 @@ EXERCISES = (
             _strided,
             _exchanged,
             _turned,
+            _last_two,
+            _early_view,
             _copied,
             _heads_first,
             _folded,
@@ -283,6 +338,9 @@ EXERCISES = (
             _added,
             _interleaved,
             _lined_up,
+            _other_two,
+            _sentences,
+            _long_rows,
             _apart,
             _squeezed,
             _not_contiguous,

@@ -23,7 +23,7 @@ def _cases(seed: int) -> list[Case]:
 
 @mistake(
     "mean over the first axis",
-    "The mean was taken down the columns, over the first axis.",
+    "The mean was taken over the first axis: in a table, down the columns.",
     "Which axis does a row run along? Compare the two shapes.",
 )
 def _columns(x: Tensor) -> Tensor:
@@ -51,8 +51,10 @@ def _sum(x: Tensor) -> Tensor:
 
 @mistake(
     "axis counted from the front",
-    "The mean was taken over axis 1, which is the last axis only in a table.",
+    "The axis was counted from the front, so it is the last one only for one number of "
+    "axes.",
     "Count from the end: which index names the last axis, however many there are?",
+    lambda x: x.mean(2),
 )
 def _second(x: Tensor) -> Tensor:
     return x.mean(1)
@@ -69,6 +71,16 @@ def _loop(x: Tensor) -> Tensor:
 
 
 @mistake(
+    "a loop that adds up what it gets",
+    "In a loop over the first axis each entry was added up along its own first axis, "
+    "which is a row only in a table.",
+    "What does `for row in x` hand you when x has three axes, or only one?",
+)
+def _loop_of_sums(x: Tensor) -> Tensor:
+    return torch.stack([sum(row) / len(row) for row in x])
+
+
+@mistake(
     "divided by the number of rows",
     "Each row was added up, but divided by the size of the first axis.",
     "How many numbers did you add up for one row?",
@@ -80,7 +92,8 @@ def _by_rows(x: Tensor) -> Tensor:
 @mistake(
     "axis kept",
     "The averaged axis is still there, with size 1.",
-    "Look up `keepdim`.",
+    "Compare the two shapes. What does `keepdim` decide, and what does `None` as an "
+    "index add?",
     lambda x: x.mean(-1)[..., None],
 )
 def _kept(x: Tensor) -> Tensor:
@@ -95,7 +108,7 @@ EXERCISES = (
         difficulty=1,
         minutes=3,
         core=True,
-        answers=(Answer("row_means", row_means, {"means": "..., row"}),),
+        answers=(Answer("row_means", row_means, {"means": "x without its last axis"}),),
         cases=_cases,
         proves="the right axis for one, two and three axes",
         misconceptions=(
@@ -104,6 +117,7 @@ EXERCISES = (
             _sum,
             _second,
             _loop,
+            _loop_of_sums,
             _by_rows,
             _kept,
         ),

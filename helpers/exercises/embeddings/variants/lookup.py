@@ -8,6 +8,10 @@ def embed_one_hot(table, ids):
     return F.one_hot(ids, table.shape[0]).to(table.dtype) @ table
 
 
+def embed_one_hot_in_float32(table, ids):
+    return F.one_hot(ids, num_classes=len(table)).float() @ table
+
+
 def embed_by_module(table, ids):
     return F.embedding(ids, table)
 
@@ -22,5 +26,11 @@ def embed_by_index_select(table, ids):
 
 
 VARIANTS = {
-    "1.1": (embed_one_hot, embed_by_module, embed_by_loops, embed_by_index_select),
+    "1.1": (
+        embed_one_hot,
+        embed_one_hot_in_float32,
+        embed_by_module,
+        embed_by_loops,
+        embed_by_index_select,
+    ),
 }

@@ -51,6 +51,11 @@ def nearest_numpy(word, k, words, vectors):
     return tuple(words[row] for row in order if words[row] != word)[:k]
 
 
+def nearest_but_the_first(word, k, words, vectors):
+    similarity = F.cosine_similarity(vectors[words.index(word)], vectors)
+    return [words[row] for row in similarity.topk(k + 1).indices[1:]]
+
+
 def analogy_masked(a, b, c, words, vectors):
     rows = [words.index(word) for word in (a, b, c)]
     target = vectors[rows[1]] - vectors[rows[0]] + vectors[rows[2]]
@@ -88,5 +93,6 @@ VARIANTS = {
         (nearest_sorted, analogy_masked),
         (nearest_masked, analogy_loop),
         (nearest_numpy, analogy_numpy),
+        (nearest_but_the_first, analogy_loop),
     ),
 }
