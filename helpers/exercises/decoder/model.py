@@ -200,10 +200,6 @@ def _source_everywhere(self: Any, config: TransformerConfig) -> None:
     Transformer.__init__(self, replace(config, target_vocab=config.source_vocab))
 
 
-def _target_everywhere(self: Any, config: TransformerConfig) -> None:
-    Transformer.__init__(self, replace(config, source_vocab=config.target_vocab))
-
-
 def _source_words_scored(self: Any, config: TransformerConfig) -> None:
     Transformer.__init__(self, config)
     self.final_layer = nn.Linear(config.d_model, config.source_vocab)
@@ -374,23 +370,16 @@ MODEL_MISTAKES = (
     mistake(
         "encoder with the target's vocabulary",
         "The encoder was built for the words of the target, but it reads those of the "
-        "source.",
+        "source: `source_vocab` has no effect.",
         "Which half of the figure reads which language?",
         swap(__init__=_encoder_for_target),
     ),
     mistake(
-        "source_vocab everywhere",
-        "All three parts were built for the words of the source: `target_vocab` has no "
-        "effect.",
+        "target_vocab unused",
+        "Decoder and last layer were built for the words of the source: `target_vocab` "
+        "has no effect.",
         "Which parts of the figure deal with words of the target?",
         swap(__init__=_source_everywhere),
-    ),
-    mistake(
-        "target_vocab everywhere",
-        "All three parts were built for the words of the target: `source_vocab` has no "
-        "effect.",
-        "Which part of the figure reads words of the source?",
-        swap(__init__=_target_everywhere),
     ),
     mistake(
         "encode returns nothing",

@@ -50,7 +50,7 @@ class BertPositions(nn.Module):
 def _positions_look(call: Any, x: Tensor) -> Look:
     shake(getattr(call, "norm", None))
     ours = isinstance(call, BertPositions)
-    biases = call.biases if ours else lacking(norm=(call.norm,))
+    biases = call.biases if ours else lacking(norm=(getattr(call, "norm", None),))
     return Look({"output": call.eval()(x), "biases": biases})
 
 

@@ -40,7 +40,8 @@ def run_feed_forward(part: nn.Module, x: Tensor, activation: str) -> Tensor:
 def lacking(**parts: Any) -> str:
     """Which parts lack a bias, in words.
 
-    A module built without one has a `bias` that is None.
+    A module built without one has a `bias` that is None. What is no module is passed
+    over: it is reported by its name.
 
     Args:
         **parts: name -> modules that should all have biases
@@ -51,6 +52,7 @@ def lacking(**parts: Any) -> str:
         if any(
             getattr(one, "bias", 0) is None
             for module in modules
+            if isinstance(module, nn.Module)
             for one in module.modules()
         )
     ]
@@ -66,9 +68,19 @@ def heads_in(part: nn.Module) -> nn.Module:
     return next(inside, part)
 
 
+def is_foreign(part: Any) -> bool:
+    """Whether it is an attention that does not hold the course's."""
+    if not isinstance(part, nn.Module):
+        return False  # it is missing, which is said elsewhere
+    return not isinstance(heads_in(part), MultiHeadAttention)
+
+
 @torch.no_grad()
 def influence(run: Callable, x: Tensor, hidden: Tensor) -> str:
     """Whether the last vector of x changes results that a mask hides it from.
+
+    For an attention that is not the course's: what it does with a mask can't be read
+    off its weights.
 
     Args:
         run: (B, S, D) -> (B, T, D)
