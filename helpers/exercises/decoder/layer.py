@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.encoder.shared import (
+    Deaf,
     heads_in,
     in_one_order,
     influence,
@@ -378,21 +379,10 @@ def _source_twice(choose: Callable) -> type:
     return swap(forward=forward)
 
 
-class _Deaf(nn.Module):
-    """A wrapper that loses the mask."""
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Tensor:
-        return self.inner(query, key, value)
-
-
 class _DeafToTarget(DecoderLayer):
     def __init__(self, *sizes: Any) -> None:
         super().__init__(*sizes)
-        self.self_attention = _Deaf(self.self_attention)
+        self.self_attention = Deaf(self.self_attention)
 
     def self_attend(self, y: Tensor, target: Any, source: Any) -> Tensor:
         return self.self_attention(y, y, y, target)
@@ -401,7 +391,7 @@ class _DeafToTarget(DecoderLayer):
 class _DeafToSource(DecoderLayer):
     def __init__(self, *sizes: Any) -> None:
         super().__init__(*sizes)
-        self.cross_attention = _Deaf(self.cross_attention)
+        self.cross_attention = Deaf(self.cross_attention)
 
     def cross_attend(
         self, y: Tensor, memory: Tensor, target: Any, source: Any
@@ -490,7 +480,7 @@ IN_BOTH_ORDERS = (
     ),
     mistake(
         "no residual around the cross-attention",
-        "The second attention's output replaces x, and what was written is lost.",
+        "The second attention's output replaces x instead of being added to it.",
         "Compare your three sublayers: which one is missing a sum?",
         _one_residual("norm2"),
     ),
@@ -621,8 +611,8 @@ MISTAKES = (
     ),
     mistake(
         "self-attention reads the encoder",
-        "The first attention already looks at `memory`: the layer never looks at what "
-        "has been written.",
+        "The first attention already looks at `memory`: no word attends to what has "
+        "been written.",
         "Which of the two is self-attention, and what does it attend to?",
         _source_twice(lambda target, source: source),
         _source_twice(lambda target, source: target),

@@ -266,8 +266,8 @@ MISTAKES = (
     ),
     mistake(
         "positions forgotten",
-        "The positions were never added, so the same word has the same vector at every "
-        "place.",
+        "The positions were never added, so a word enters the layers with the same "
+        "vector at every place.",
         "Which of the parts of `__init__` is never used?",
         swap(embed=lambda self, ids: self.embedding(ids)),
     ),
@@ -318,8 +318,7 @@ MISTAKES = (
     mistake(
         "dropout before the positions",
         "Dropout was applied to the words before the positions were added.",
-        "Is dropped from the words what the docstring drops from, or from their sum "
-        "with the positions?",
+        "In which order does `__init__` list embedding, positions and dropout?",
         swap(embed=_drop_words, drop=lambda self, x: x),
     ),
     mistake(

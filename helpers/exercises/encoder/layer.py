@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.encoder.shared import (
+    Deaf,
     heads_in,
     in_one_order,
     influence,
@@ -228,21 +229,10 @@ def _attending(attention: Callable) -> type:
     )
 
 
-class _Deaf(nn.Module):
-    """A wrapper that loses the mask."""
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Tensor:
-        return self.inner(query, key, value)
-
-
 class _DeafLayer(EncoderLayer):
     def __init__(self, *sizes: Any) -> None:
         super().__init__(*sizes)
-        self.attention = _Deaf(self.attention)
+        self.attention = Deaf(self.attention)
 
     def self_attend(self, x: Tensor, mask: Tensor | None) -> Tensor:
         return attend(self.attention, x, x, x, mask)
