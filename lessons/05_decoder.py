@@ -400,10 +400,10 @@ logits = Transformer(config)(source, target, None, course.look_ahead_mask(20))
 print(tuple(logits.shape))  # a score for each of 10,000 words at each of 20 places
 
 # %% [markdown] exercise="5.4" slide="slide"
-# How large is it? Don't build the model: count. Every linear layer has a matrix and a
-# bias, a layer norm a gain and a bias. Positions are computed, not learned. Take
-# post-norm, where the stacks end without a further norm. Begin with one attention on
-# paper.
+# How large is it? Don't build the model or parts of it: count, from the numbers in
+# `config` alone. Every linear layer has a matrix and a bias, a layer norm a gain and a
+# bias. Positions are computed, not learned. Take post-norm, where the stacks end
+# without a further norm. Begin with one attention on paper.
 
 
 # %% exercise="5.4"
@@ -690,9 +690,9 @@ assert (shares[: len(word)].argmax(-1) - places).abs().float().mean() < 1
 # %% [markdown] exercise="5.6" slide="slide"
 # Break it. Below, the target has **nothing** to do with the source: each of its words
 # is drawn at random from 11. No honest model can reach a loss below the entropy of that
-# choice. Compute this `floor` as a number. Then explain the curve: which argument of
-# the model's `forward` was `forgotten`? Store its name as a string, spelt as it is
-# there.
+# choice. Compute this `floor` from the 11, to three decimals or more: a measured loss
+# only comes near it. Then explain the curve: which argument of the model's `forward`
+# was `forgotten`? Store its name as a string, spelt as it is there.
 
 
 # %% locked=true

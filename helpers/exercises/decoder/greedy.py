@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+from helpers.exercises.encoder.shared import ids_from
 from helpers.exercises.kit import exchanging, normal, padded, words
 from helpers.generation import decoding
 from helpers.models.transformer import Transformer, TransformerConfig, look_ahead_mask
@@ -143,7 +144,7 @@ def _real_model(draw: torch.Generator) -> Case:
             nn.init.normal_(value, std=0.5)
         with torch.no_grad():
             model.final_layer.bias[[0, 18]] = -LOUD  # padding and start: never best
-    source, mask = words(draw, 17, 3, 7), padded(7, 4, 2, length=7)
+    source, mask = ids_from(draw, 17, 3, 7), padded(7, 4, 2, length=7)
     free = decoding.greedy_decode(model, source, mask, 18, -1, 6)
     end = int(free[0, 4])
     return _case("a small Transformer", model, source, mask, 18, end, 8)
@@ -164,7 +165,7 @@ def _greedy(
     fed: Callable = lambda ids: ids,
     memory_mask: bool = True,
     encoder_mask: bool = True,
-    again: bool = False,
+    again: Callable = lambda step: False,
     place: Callable = lambda logits, start, end: logits[:, -1],
     choose: Callable = lambda scores: scores.argmax(-1),
     fill: Callable = lambda best, ended, end: best.masked_fill(ended, 0),
@@ -180,7 +181,7 @@ def _greedy(
     ids = begin(source, start, end)
     ended = torch.zeros(len(source), dtype=torch.bool)
     for step in range(max_new_tokens - fewer):
-        if again and step:
+        if again(step):
             memory = model.encode(source, mask)
         given = fed(ids)
         logits = model.decode(
@@ -230,7 +231,7 @@ MISTAKES = (
     ),
     mistake(
         "never stops",
-        "Decoding goes on until max_new_tokens, though all sentences have ended.",
+        "Decoding goes on until max_new_tokens, even when all sentences have ended.",
         "When is there nothing left to write? Where does your code test it?",
         swap(stop=_never),
     ),
@@ -242,21 +243,22 @@ MISTAKES = (
     ),
     mistake(
         "stops the batch at the first end",
-        "As soon as one sentence has ended, the others are cut off.",
-        "Do you ask whether any or whether all have ended?",
+        "As soon as one sentence has ended, decoding stops and the others are cut off.",
+        "When may the loop end: when one sentence has ended, or when all have?",
         swap(stop=lambda ended: ended.any()),
         swap(stop=lambda ended: ended.any(), fill=_unfilled),
     ),
     mistake(
         "waits for the first sentence only",
-        "It stops when the first sentence of the batch has ended.",
+        "Decoding stops when the first sentence of the batch has ended.",
         "How many sentences does your test for the end look at?",
         swap(stop=lambda ended: ended[0]),
     ),
     mistake(
         "all ends in the same step",
-        "It stops only when all sentences write the end token in the very same step.",
-        "Which variable remembers the sentences that have ended before?",
+        "Decoding stops only if all sentences write the end token in the very same "
+        "step.",
+        "Which variable remembers the sentences that ended in an earlier step?",
         lambda *inputs: _forgetful(*inputs),
         lambda *inputs: _forgetful(*inputs, fill=True),
     ),
@@ -274,8 +276,10 @@ MISTAKES = (
     ),
     mistake(
         "end token lost",
-        "The end token itself is missing: it was replaced by padding or not written.",
-        "What comes first in your loop: writing the word, or noting that it ends?",
+        "The end token of a sentence is missing: it was replaced by padding, or never "
+        "written.",
+        "What comes first in your loop: writing the word, or noting that the sentence "
+        "has ended?",
         swap(before=True),
         swap(before=True, early=True),
         swap(before=True, stop=_never),
@@ -290,16 +294,17 @@ MISTAKES = (
     ),
     mistake(
         "the last word only",
-        "The decoder gets only the last word: it forgets what it wrote before.",
+        "The decoder gets the last word alone, not all that was written before it.",
         "What must the decoder know to write the next word?",
         swap(fed=lambda ids: ids[:, -1:]),
     ),
     mistake(
         "no look-ahead mask",
-        "The decoder runs without a mask: early words see later ones, which never "
-        "happened in training.",
+        "The decoder runs without a mask that hides the future: early words see later "
+        "ones, which never happened in training.",
         "Which mask did training use at these places?",
         swap(future=lambda length: None),
+        swap(future=lambda length: torch.ones(length, length, dtype=torch.bool)),
     ),
     mistake(
         "source mask not passed to decode",
@@ -315,15 +320,16 @@ MISTAKES = (
     ),
     mistake(
         "source mask ignored",
-        "The source's mask is not used at all.",
+        "The source's mask has no effect, neither in `encode` nor in `decode`.",
         "Follow `source_mask`: how many calls need it?",
         swap(encoder_mask=False, memory_mask=False),
     ),
     mistake(
         "encoder in the loop",
-        "The words are right, but the source was read again for each of them.",
+        "The words are right, but the source was read again for each word.",
         "Does the source change while you write?",
-        swap(again=True),
+        swap(again=lambda step: step > 0),
+        swap(again=lambda step: True),
     ),
     mistake(
         "decode called too often",
@@ -335,16 +341,22 @@ MISTAKES = (
     ),
     mistake(
         "not cut to the longest sentence",
-        "The result is as wide as max_new_tokens allows, though all sentences ended "
-        "before.",
+        "The result is as wide as max_new_tokens allows, even when all sentences ended "
+        "earlier.",
         "The docstring says how far the padding goes: up to which sentence?",
         lambda *inputs: _as_wide_as_may_be(*inputs),
     ),
     mistake(
         "one word too few",
-        "The start token was counted among the new ones.",
-        "How many tokens may be written, and how many stand there already?",
+        "One word too few may be written, as if the start token were a new one.",
+        "How many tokens may be written, and how many are there already?",
         swap(fewer=1),
+    ),
+    mistake(
+        "one word too many",
+        "One word more may be written than max_new_tokens allows.",
+        "How often does your loop run, if no sentence ends?",
+        swap(fewer=-1),
     ),
     mistake(
         "least likely word",

@@ -7,9 +7,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.kit import exchanging, normal, padded, words
+from helpers.exercises.encoder.shared import ids_from
+from helpers.exercises.kit import exchanging, normal, padded
 from helpers.models import transformer
 from helpers.models.masks import look_ahead_mask
 from helpers.models.transformer import TransformerConfig
@@ -59,10 +61,10 @@ NAMES = ("source", "target", "source_mask", "target_mask")
 
 
 def _inputs(draw: torch.Generator, config: TransformerConfig, *size: int) -> tuple:
-    """Source (B, S) and target (B, T), each with the last word of its vocabulary."""
+    """Source (B, S) and target (B, T), with both ends of their vocabularies."""
     batch, key, query = size
-    source = words(draw, config.source_vocab, batch, key)
-    target = words(draw, config.target_vocab, batch, query)
+    source = ids_from(draw, config.source_vocab, batch, key)
+    target = ids_from(draw, config.target_vocab, batch, query)
     source[0, 0], target[0, 0] = config.source_vocab - 1, config.target_vocab - 1
     return source, target
 
@@ -127,6 +129,16 @@ def _decoding(decode: Callable) -> type:
     )
 
 
+def _encode_unmasked(self: Any, source: Tensor, source_mask: Any = None) -> Tensor:
+    return self.encoder(source)
+
+
+def _decode_unmasked(
+    self: Any, target: Tensor, memory: Tensor, target_mask: Any, source_mask: Any = None
+) -> Tensor:
+    return self.final_layer(self.decoder(target, memory, target_mask))
+
+
 def _finishing(finish: Callable) -> type:
     def decode(self, *inputs: Any) -> Tensor:
         return finish(Transformer.decode(self, *inputs))
@@ -174,6 +186,20 @@ def _left_out() -> list[type]:
     ]
 
 
+def _decoder_for_source(self: Any, config: TransformerConfig) -> None:
+    Transformer.__init__(self, config)
+    self.decoder = transformer.Decoder(config.source_vocab, *config.stack)
+
+
+def _encoder_for_target(self: Any, config: TransformerConfig) -> None:
+    Transformer.__init__(self, config)
+    self.encoder = transformer.Encoder(config.target_vocab, *config.stack)
+
+
+def _source_everywhere(self: Any, config: TransformerConfig) -> None:
+    Transformer.__init__(self, replace(config, target_vocab=config.source_vocab))
+
+
 def _source_words_scored(self: Any, config: TransformerConfig) -> None:
     Transformer.__init__(self, config)
     self.final_layer = nn.Linear(config.d_model, config.source_vocab)
@@ -187,43 +213,51 @@ MODEL_MISTAKES = (
     mistake(
         "options left out",
         "Encoder and decoder did not get everything that config holds: length, dropout "
-        "or norm order are the defaults.",
-        "Compare what you hand to `Encoder` with `config.stack`, which was printed.",
+        "or norm order, or several of them, are left at their defaults.",
+        "Compare what you pass to `Encoder` with `config.stack`, which was printed.",
         *tuple(_left_out()),
     ),
     mistake(
         "final layer without a bias",
         "The model computes the right thing, but its final layer has no bias.",
-        "The class's docstring says what kind of layer it is.",
+        "What does the docstring of the class say about this layer?",
         swap(bias="missing"),
     ),
     mistake(
         "source mask not passed to the decoder",
-        "`forward` gave the source's mask to the encoder only: the decoder reads "
+        "`forward` gave the source's mask to the encoder alone, so the decoder reads "
         "padding.",
         "Which parts read the source's tokens? Count them.",
         _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s, m), f)),
     ),
     mistake(
         "source mask ignored in decode",
-        "`decode` does not hand the source's mask on: the decoder reads padding.",
+        "`decode` does not pass the source's mask on, so the decoder reads padding.",
         "Follow `source_mask` through `decode`.",
-        _decoding(
-            lambda self, t, memory, f, m: self.final_layer(self.decoder(t, memory, f))
-        ),
+        swap(decode=_decode_unmasked),
     ),
     mistake(
         "source mask not passed to the encoder",
-        "The encoder runs without a mask: its words attend to padding.",
+        "The encoder runs without a mask, so its words attend to padding.",
         "Follow `source_mask` through `forward` and `encode`.",
-        swap(encode=lambda self, source, source_mask=None: self.encoder(source)),
+        swap(encode=_encode_unmasked),
         _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s), f, m)),
     ),
     mistake(
         "source mask not used",
-        "The source's mask is not used anywhere: encoder and decoder read padding.",
+        "`forward` uses the source's mask nowhere, so encoder and decoder read "
+        "padding.",
         "Which parts read the source's tokens? Count them.",
         _calling(lambda self, s, t, m, f: self.decode(t, self.encode(s), f)),
+        swap(encode=_encode_unmasked, decode=_decode_unmasked),
+        swap(
+            encode=_encode_unmasked,
+            forward=lambda self, s, t, m, f: self.decode(t, self.encode(s), f),
+        ),
+        swap(
+            decode=_decode_unmasked,
+            forward=lambda self, s, t, m, f: self.decode(t, self.encode(s), f),
+        ),
     ),
     mistake(
         "masks exchanged in decode",
@@ -261,7 +295,8 @@ MODEL_MISTAKES = (
     ),
     mistake(
         "no last layer",
-        "What comes back has the width of the model: nothing scores the words.",
+        "The result has the width of the model: it holds vectors, and no scores for "
+        "the words.",
         "Which of the three parts is never used?",
         _decoding(lambda self, t, memory, f, m: self.decoder(t, memory, f, m)),
     ),
@@ -286,7 +321,7 @@ MODEL_MISTAKES = (
     ),
     mistake(
         "softmax on the scores",
-        "A softmax, or its logarithm, was taken; the loss wants raw scores.",
+        "A softmax, or its logarithm, was taken, but raw scores are asked for.",
         "What does the docstring call the result?",
         _finishing(lambda logits: logits.softmax(-1)),
         _finishing(lambda logits: logits.log_softmax(-1)),
@@ -295,7 +330,7 @@ MODEL_MISTAKES = (
     ),
     mistake(
         "words instead of scores",
-        "What comes back is the best word at each place, not a score for every word.",
+        "The result holds the best word at each place, not a score for every word.",
         "What does the docstring call the result? Could a loss learn from one word?",
         _finishing(lambda logits: logits.argmax(-1)),
         _ending(lambda logits: logits.argmax(-1)),
@@ -324,6 +359,33 @@ MODEL_MISTAKES = (
         "The encoder got the target's vocabulary and the decoder the source's.",
         "Which half of the figure reads which language?",
         swap(__init__=_other_vocabularies),
+    ),
+    mistake(
+        "decoder with the source's vocabulary",
+        "The decoder was built for the words of the source, but it reads those of the "
+        "target.",
+        "Which half of the figure reads which language?",
+        swap(__init__=_decoder_for_source),
+    ),
+    mistake(
+        "encoder with the target's vocabulary",
+        "The encoder was built for the words of the target, but it reads those of the "
+        "source: `source_vocab` has no effect.",
+        "Which half of the figure reads which language?",
+        swap(__init__=_encoder_for_target),
+    ),
+    mistake(
+        "target_vocab unused",
+        "Decoder and last layer were built for the words of the source: `target_vocab` "
+        "has no effect.",
+        "Which parts of the figure deal with words of the target?",
+        swap(__init__=_source_everywhere),
+    ),
+    mistake(
+        "encode returns nothing",
+        "`encode` returned None, and the decoder needs what the encoder found.",
+        "Does each of your methods end with a `return`?",
+        swap(encode=lambda self, source, source_mask=None: None),
     ),
     mistake(
         "source words scored",
@@ -357,8 +419,10 @@ def _count(
     norms: int = 3,
     last_bias: int = 1,
     last: int = 1,
-    embeddings: int = 2,
+    tables: Callable = lambda source, target: source + target,
+    scored: Callable = lambda source, target: target,
     positions: int = 0,
+    norms_on_top: int = 0,
     heads: bool = False,
     stacks: bool = True,
     attention_layers: int = 4,
@@ -373,9 +437,23 @@ def _count(
     writer = attentions * attention + feed_forward + norms * norm * d
     layers = (config.num_layers if stacks else 1) * (reader + writer)
     vocabularies = (config.source_vocab, config.target_vocab)
-    words_known = sum(vocabularies) if embeddings == 2 else vocabularies[1]
-    scores = last * (d * config.target_vocab + last_bias * config.target_vocab)
-    return layers + words_known * d + positions * config.max_length * d + scores
+    rows = tables(*vocabularies) + positions * config.max_length
+    scores = last * scored(*vocabularies) * (d + last_bias)
+    return layers + (rows + norms_on_top * norm) * d + scores
+
+
+def _counting(call: Callable, config: TransformerConfig) -> Look:
+    """The number, and whether modules with parameters were created on the way."""
+    built = []
+    hook = register_module_parameter_registration_hook(
+        lambda module, name, value: built.append(name)
+    )
+    try:
+        number = call(config)
+    finally:
+        hook.remove()
+    way = "by building modules" if built else "from the numbers in config"
+    return Look({"parameters": number, "counted": way})
 
 
 def _count_cases(seed: int) -> list[Case]:
@@ -392,20 +470,47 @@ def _count_cases(seed: int) -> list[Case]:
             f"{one.num_layers}",
             (one,),
             inputs=("config",),
+            look=_counting,
         )
         for one in configs
     ]
 
 
+def _by_building(config: TransformerConfig) -> int:
+    model = transformer.Transformer(config)
+    return sum(value.numel() for value in model.parameters())
+
+
+def _by_building_linears(config: TransformerConfig) -> int:
+    """Counts as asked, but for one layer that is built to see its size."""
+    last = nn.Linear(config.d_model, config.target_vocab)
+    return _count(config, last=0) + sum(value.numel() for value in last.parameters())
+
+
 swap_term = exchanging(_count)
 COUNT_MISTAKES = (
     mistake(
+        "built, not counted",
+        "The numbers are right, but layers were built to find them; they are to be "
+        "counted from the numbers in config alone.",
+        "How many numbers does `nn.Linear(3, 5)` hold? Work it out on paper, and let "
+        "your function do the same.",
+        _by_building,
+        _by_building_linears,
+    ),
+    mistake(
         "no biases",
-        "The matrices are all there, but linear layers also have a bias.",
+        "The matrices were counted, but linear layers also have a bias.",
         "How many numbers does `nn.Linear(3, 5)` hold?",
         swap_term(bias=0, last_bias=0),
-        swap_term(bias=0, last_bias=0, norm=1),
         swap_term(bias=0),
+    ),
+    mistake(
+        "no biases, in the norms neither",
+        "All biases were left out, those of the linear layers and those of the norms.",
+        "How many numbers do `nn.Linear(3, 5)` and `nn.LayerNorm(5)` hold?",
+        swap_term(bias=0, last_bias=0, norm=1),
+        swap_term(bias=0, norm=1),
     ),
     mistake(
         "half a norm",
@@ -421,21 +526,36 @@ COUNT_MISTAKES = (
         swap_term(norm=0),
     ),
     mistake(
+        "norms on top",
+        "One or both stacks got a further norm at the end, but post-norm layers end "
+        "with a norm of their own.",
+        "What does the task say about the end of the stacks?",
+        swap_term(norms_on_top=1),
+        swap_term(norms_on_top=2),
+    ),
+    mistake(
         "decoder layer counted like an encoder layer",
-        "A decoder layer has a second attention and a third norm.",
+        "The decoder's layers were counted like the encoder's, but a decoder layer has "
+        "a second attention and a third norm.",
         "Compare your two layers with the figure, box by box.",
         swap_term(attentions=1, norms=2),
     ),
     mistake(
+        "second attention missing",
+        "All three norms of a decoder layer were counted, but only one attention.",
+        "Compare your two layers with the figure, box by box.",
+        swap_term(attentions=1),
+    ),
+    mistake(
         "third norm missing",
-        "The second attention of the decoder was counted, its norm was not.",
+        "Both attentions of a decoder layer were counted, but only two norms.",
         "How many `Add & Norm` boxes does a decoder layer have?",
         swap_term(norms=2),
     ),
     mistake(
         "attention counted per head",
-        "The matrices of the attention were counted once per head; the heads share "
-        "their width.",
+        "The matrices of the attention were counted once per head, but all heads "
+        "together have one of each.",
         "What did exercise 3.1 do with W_q: copy it, or cut its result?",
         swap_term(heads=True),
     ),
@@ -448,7 +568,7 @@ COUNT_MISTAKES = (
     ),
     mistake(
         "positions counted",
-        "The table of positions was counted; it is computed from sines, not learned.",
+        "A table of positions was counted; it is computed from sines, not learned.",
         "Which tables does training change?",
         swap_term(positions=1),
         swap_term(positions=2),
@@ -457,12 +577,20 @@ COUNT_MISTAKES = (
         "one embedding",
         "Only one of the two embeddings was counted; each language has its own.",
         "How many tables turn ids into vectors?",
-        swap_term(embeddings=1),
+        swap_term(tables=lambda source, target: target),
+        swap_term(tables=lambda source, target: source),
+    ),
+    mistake(
+        "embeddings of one size",
+        "Both embeddings were counted with the same vocabulary.",
+        "How many rows does each of the two tables have?",
+        swap_term(tables=lambda source, target: 2 * target),
+        swap_term(tables=lambda source, target: 2 * source),
     ),
     mistake(
         "no last layer",
         "The layer that scores the words is missing.",
-        "What stands on top of the decoder?",
+        "Which box of the figure comes after the decoder?",
         swap_term(last=0),
     ),
     mistake(
@@ -470,6 +598,12 @@ COUNT_MISTAKES = (
         "The last layer was counted without its bias.",
         "How many numbers does `nn.Linear(3, 5)` hold?",
         swap_term(last_bias=0),
+    ),
+    mistake(
+        "source words scored",
+        "The last layer was counted with the vocabulary of the source.",
+        "In which language does the model write?",
+        swap_term(scored=lambda source, target: source),
     ),
     mistake(
         "one layer each",
@@ -510,7 +644,8 @@ EXERCISES = (
         points=2,
         answers=(Answer("count_parameters", count_parameters, {"parameters": ""}),),
         cases=_count_cases,
-        proves="every matrix, bias, gain and table, for four sizes",
+        proves="every matrix, bias, gain and table, for four sizes, counted and not "
+        "built",
         misconceptions=COUNT_MISTAKES,
     ),
 )

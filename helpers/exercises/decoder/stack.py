@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.decoder.shared import TABLE
-from helpers.exercises.kit import exchanging, normal, padded, shake, words
+from helpers.exercises.encoder.shared import ids_from
+from helpers.exercises.kit import exchanging, normal, padded, shake
 from helpers.models.masks import look_ahead_mask
 from helpers.models.positions import PositionalEncoding, TokenEmbedding
 from helpers.models.transformer import DecoderLayer
@@ -116,7 +117,7 @@ def _cases(seed: int) -> list[Case]:
         **more: Any,
     ) -> Case:
         batch, query, key = size
-        ids = words(draw, init[0], batch, query)
+        ids = ids_from(draw, init[0], batch, query)
         memory = normal(draw, batch, key, init[1])
         args = (ids, memory, look_ahead_mask(query))
         args += () if source_mask is None else (source_mask,)
@@ -198,29 +199,39 @@ def _output_as_memory(self: Any, x: Tensor, memory: Tensor, *masks: Any) -> Tens
     return x
 
 
+class _OneLayer(Decoder):
+    """Its only layer runs as often as there should be layers."""
+
+    def stack(self, num_layers: int) -> nn.ModuleList:
+        self.times = num_layers
+        return nn.ModuleList([self.layer()])
+
+    def climb(self, x: Tensor, *inputs: Any) -> Tensor:
+        for _ in range(self.times):
+            x = self.run(self.layers[0], x, *inputs)
+        return x
+
+
 MISTAKES = (
     mistake(
         "one layer, used again and again",
-        "All layers are one and the same: they share their weights.",
-        "How often is a layer created, and how often is it put into the list?",
+        "All layers are one and the same, so they share their weights.",
+        "How often does your `__init__` create a layer, and how many are needed?",
         swap(stack=lambda self, count: nn.ModuleList([self.layer()] * count)),
-        swap(
-            stack=lambda self, count: nn.ModuleList([self.layer()]),
-            climb=lambda self, x, *inputs: [
-                x := self.run(self.layers[0], x, *inputs) for _ in range(2)
-            ][-1],
-        ),
+        _OneLayer,
     ),
     mistake(
         "only the last layer counts",
-        "Every layer started from the embeddings, so only the last one's work counts.",
+        "The last layer read the embeddings themselves, so the layers before it have "
+        "no influence.",
         "What should go into the second layer?",
         swap(climb=_always_from_the_start),
     ),
     mistake(
         "a plain list",
-        "The layers are in a Python list: torch does not see their weights.",
-        "Which container tells the module that it has sub-modules?",
+        "The layers are in a plain list: torch does not look inside it, so "
+        "`parameters()` misses them.",
+        "Which of torch's lists registers the modules that it holds?",
         swap(stack=lambda self, count: [self.layer() for _ in range(count)]),
     ),
     mistake(
@@ -249,31 +260,33 @@ MISTAKES = (
     ),
     mistake(
         "x and memory exchanged",
-        "The layers got memory first and the written words second.",
+        "The layers got memory first and what is written second.",
         "Compare the order of the arguments with the layer's own.",
         _running(lambda x, memory, target, source: (memory, x, target, source)),
     ),
     mistake(
         "positions forgotten",
-        "The words have no positions: the model can't tell their order.",
+        "The positions were never added, so a word enters the layers with the same "
+        "vector at every place.",
         "Which of the parts of `__init__` is never used?",
         swap(embed=lambda self, ids: self.embedding(ids)),
     ),
     mistake(
         "norm_first not passed on",
-        "The layers are post-norm, whatever was given.",
+        "The layers are post-norm, whatever norm_first says.",
         "Follow `norm_first` from the arguments of `__init__` to the layers.",
         _with_options(lambda rate, norm_first: (rate, False)),
     ),
     mistake(
         "dropout not passed on",
-        "The layers drop a tenth, whatever rate was given.",
+        "The layers' dropout rate is 0.1, whatever rate was asked for.",
         "Follow `dropout` from the arguments of `__init__` to the layers.",
         _with_options(lambda rate, norm_first: (0.1, norm_first)),
     ),
     mistake(
         "no option passed on",
-        "The layers were built with sizes only: dropout and norm order are defaults.",
+        "The layers were built with sizes only: dropout and norm order are left at "
+        "their defaults.",
         "Compare the arguments of `__init__` with those you give to each layer.",
         _with_options(lambda rate, norm_first: (0.1, False)),
     ),
@@ -282,34 +295,35 @@ MISTAKES = (
         "The result is the first layer's output.",
         "Does the loop end too early? Look at the indentation of `return`.",
         swap(climb=_first_only),
+        swap(climb=_first_only, finish=lambda self, x: x),
     ),
     mistake(
         "last norm after every layer",
-        "The last norm came after each layer, not once at the end.",
-        "Does it stand inside your loop?",
+        "The last norm was applied after every layer, not once at the end.",
+        "Is it inside your loop?",
         swap(climb=_norm_every_layer, finish=lambda self, x: x),
     ),
     mistake(
         "embedding scaled twice",
-        "The words' vectors were multiplied by the root of d_model once more.",
+        "The word vectors were multiplied by the root of d_model once more.",
         "What does `TokenEmbedding` do by itself? The comment in `__init__` says it.",
         swap(embed=_scaled),
     ),
     mistake(
         "words added twice",
-        "The words' vectors were added to a sum that already contains them.",
-        "What does `PositionalEncoding` return: its table, or x plus its table?",
+        "The word vectors were added to a sum that already contains them.",
+        "What does `PositionalEncoding` return: its rows, or x plus its rows?",
         swap(embed=_words_twice),
     ),
     mistake(
         "dropout before the positions",
-        "Dropout hit the words before the positions were added.",
-        "In which order does the text name embedding, positions and dropout?",
+        "Dropout was applied to the words before the positions were added.",
+        "In which order does `__init__` list embedding, positions and dropout?",
         swap(embed=_drop_words, drop=lambda self, x: x),
     ),
     mistake(
         "last norm missing",
-        "A pre-norm stack ends with one more layer norm; it is not used.",
+        "With norm_first, nothing normalises the last sum.",
         "Which of the parts of `__init__` is never used?",
         swap(finish=lambda self, x: x),
     ),

@@ -3,15 +3,16 @@
 import copy
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.encoder.shared import lacking, normalise
+from helpers.exercises.encoder.shared import ids_from, lacking, normalise
 from helpers.exercises.encoder.stack import Encoder
-from helpers.exercises.kit import exchanging, normal, padded, shake, words
+from helpers.exercises.kit import exchanging, normal, padded, shake
 
 # --- 4.6 ---
 
@@ -49,7 +50,7 @@ class BertPositions(nn.Module):
 def _positions_look(call: Any, x: Tensor) -> Look:
     shake(getattr(call, "norm", None))
     ours = isinstance(call, BertPositions)
-    biases = call.biases if ours else lacking(norm=(call.norm,))
+    biases = call.biases if ours else lacking(norm=(getattr(call, "norm", None),))
     return Look({"output": call.eval()(x), "biases": biases})
 
 
@@ -147,9 +148,33 @@ POSITION_MISTAKES = (
     ),
     mistake(
         "eps not passed on",
-        "The norm uses an epsilon of 1e-5, whatever was asked for.",
+        "The norm does not use the epsilon that was asked for.",
         "Follow `eps` from the arguments of `__init__` to the norm.",
         swap_in_positions(finish=lambda self, x: normalise(self.norm, x, 1e-5)),
+        swap_in_positions(finish=lambda self, x: normalise(self.norm, x, 1e-12)),
+    ),
+    mistake(
+        "as many positions as sentences",
+        "The table was cut to as many rows as there are sentences in the batch.",
+        "Which axis of (batch, length, d_model) counts the tokens?",
+        swap_in_positions(where=lambda self, x: self.position.weight[: x.shape[0]]),
+        swap_in_positions(
+            where=lambda self, x: self.position(torch.arange(x.shape[0]))
+        ),
+    ),
+    mistake(
+        "whole table of token types",
+        "The table of token types was added as it is, with both of its rows.",
+        "To how many sentences does a token belong?",
+        swap_in_positions(kind=lambda self: self.token_type.weight),
+    ),
+    mistake(
+        "a module indexed like a tensor",
+        "An `nn.Embedding` was indexed with brackets, but it is a module, not a "
+        "tensor.",
+        "Where does an `nn.Embedding` keep its rows?",
+        swap_in_positions(where=lambda self, x: self.position[: x.shape[1]]),
+        swap_in_positions(kind=lambda self: self.token_type[0]),
     ),
 )
 
@@ -157,12 +182,21 @@ POSITION_MISTAKES = (
 # --- 4.6b ---
 
 
-def pairs(mine: nn.Module, theirs: nn.Module) -> Iterator[tuple[str, nn.Module, Any]]:
-    """Every part of the encoder with the part of BERT whose weights it takes."""
+def pairs(
+    mine: nn.Module, theirs: nn.Module, layers: int | None = None
+) -> Iterator[tuple[str, nn.Module, Any]]:
+    """Every part of the encoder with the part of BERT whose weights it takes.
+
+    Args:
+        mine: the encoder
+        theirs: BERT
+        layers: how many of the layers; by default all
+    """
     yield "position", mine.positions.position, theirs.embeddings.position_embeddings
     yield "type", mine.positions.token_type, theirs.embeddings.token_type_embeddings
     yield "start norm", mine.positions.norm, theirs.embeddings.LayerNorm
-    for ours, layer in zip(mine.layers, theirs.encoder.layer, strict=True):
+    both = zip(mine.layers, theirs.encoder.layer, strict=True)
+    for ours, layer in islice(both, layers):
         yield "norm1", ours.norm1, layer.attention.output.LayerNorm
         yield "norm2", ours.norm2, layer.output.LayerNorm
         yield "W_1", ours.feed_forward.W_1, layer.intermediate.dense
@@ -180,17 +214,18 @@ def load_bert(
     exchange_norms: bool = False,
     repeat: bool = False,
     kinds: tuple[str, ...] = ("weight", "bias"),
+    layers: int | None = None,
 ) -> nn.Module:
     """The course's own answer to 4.6b; the keywords are for the misconceptions."""
     if "words" not in skip:
         table = bert.embeddings.word_embeddings.weight
         encoder.embedding.weight.copy_(table * table.shape[1] ** power)
-    for name, mine, theirs in pairs(encoder, bert):
+    for name, mine, theirs in pairs(encoder, bert, layers):
         for kind in kinds:
             value = getattr(theirs, kind, None)
             if name not in skip and value is not None:
                 getattr(mine, kind).copy_(value)
-    for number, layer in enumerate(encoder.layers):
+    for number, layer in enumerate(encoder.layers[:layers]):
         _load_attention(
             layer.attention, bert.encoder.layer[number].attention, skip, exchange
         )
@@ -214,8 +249,17 @@ def _load_attention(
     mine.copy_layers(*three, copy.deepcopy(out))
 
 
-def tiny_bert(draw: torch.Generator, layers: int = 2, heads: int = 3) -> nn.Module:
-    """A random BERT of `transformers` with odd sizes, in float64."""
+def tiny_bert(
+    draw: torch.Generator, layers: int = 2, heads: int = 3, scale: float = 0.5
+) -> nn.Module:
+    """A random BERT of `transformers` with odd sizes, in float64.
+
+    Args:
+        draw: where its weights come from
+        layers: how many
+        heads: of each layer, of width 5
+        scale: standard deviation of all weights, biases and gains
+    """
     from transformers import BertConfig, BertModel
 
     config = BertConfig(
@@ -231,7 +275,7 @@ def tiny_bert(draw: torch.Generator, layers: int = 2, heads: int = 3) -> nn.Modu
         model = BertModel(config, add_pooling_layer=False).double().eval()
     with torch.no_grad():
         for value in model.parameters():
-            value.copy_(0.5 * normal(draw, *value.shape))
+            value.copy_(scale * normal(draw, *value.shape))
     return model
 
 
@@ -248,18 +292,24 @@ def _empty(bert: nn.Module) -> nn.Module:
 
 def shaped(sizes: Any, *options: Any, heads: int | None = None) -> nn.Module:
     """The reference encoder with a BERT's sizes and, by default, its options."""
-    width, length = sizes.hidden_size, sizes.max_position_embeddings
-    encoder = Encoder(
+    options = options or (0.1, "gelu", False, sizes.layer_norm_eps)
+    encoder = Encoder(*_sizes(sizes, heads), *options)
+    encoder.positions = BertPositions(
+        sizes.hidden_size, sizes.max_position_embeddings, sizes.layer_norm_eps
+    )
+    return encoder
+
+
+def _sizes(sizes: Any, heads: int | None = None) -> tuple[int, ...]:
+    """What the encoder takes before its options."""
+    return (
         sizes.vocab_size,
-        width,
+        sizes.hidden_size,
         heads or sizes.num_attention_heads,
         sizes.intermediate_size,
         sizes.num_hidden_layers,
-        length,
-        *(options or (0.1, "gelu", False, sizes.layer_norm_eps)),
+        sizes.max_position_embeddings,
     )
-    encoder.positions = BertPositions(width, length, sizes.layer_norm_eps)
-    return encoder
 
 
 def _read(encoder: Any, ids: Tensor, mask: Tensor) -> dict[str, Any]:
@@ -284,7 +334,7 @@ def _load_cases(seed: int) -> list[Case]:
     for layers, heads, counts in ((2, 3, (6, 4)), (3, 2, (5, 2, 3))):
         bert = tiny_bert(draw, layers, heads)
         length = max(counts)
-        ids = words(draw, 17, len(counts), length)
+        ids = ids_from(draw, 17, len(counts), length)
         args = (_empty(bert), bert, ids, padded(*counts, length=length))
         names = ("encoder", "bert")
         name = f"a random BERT with {layers} layers"
@@ -364,6 +414,24 @@ LOAD_MISTAKES = (
         "The key's weights went to the value, and the value's to the key.",
         "Compare the order of your arguments with the one that `copy_layers` expects.",
         swap_in_loading(exchange=(1, 2)),
+    ),
+    mistake(
+        "query and value swapped",
+        "The query's weights went to the value, and the value's to the query.",
+        "Compare the order of your arguments with the one that `copy_layers` expects.",
+        swap_in_loading(exchange=(0, 2)),
+    ),
+    mistake(
+        "only the first layer",
+        "The first layer was loaded; the others still hold their initial weights.",
+        "Does the loop end too early? Look at the indentation of `return`.",
+        swap_in_loading(layers=1),
+    ),
+    mistake(
+        "layers not loaded",
+        "The embeddings were loaded; all layers still hold their initial weights.",
+        "What does BERT keep under `encoder.layer`?",
+        swap_in_loading(layers=0),
     ),
     mistake(
         "attention not loaded",
@@ -468,10 +536,14 @@ def _my_look(call: Any, bert: nn.Module, ids: Tensor, mask: Tensor) -> Look:
 
 def _my_cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
-    bert = tiny_bert(draw)
-    ids = words(draw, 17, 2, 6)
-    args, names = (bert, ids, padded(6, 4, length=6)), ("bert",)
-    cases = [Case("a random BERT, float64", args, inputs=names, look=_my_look)]
+    names, cases = ("bert",), []
+    for name, scale in (
+        ("a random BERT, float64", 0.5),
+        ("one whose vectors hardly vary", 0.02),  # so epsilon matters
+    ):
+        bert, ids = tiny_bert(draw, scale=scale), ids_from(draw, 17, 2, 6)
+        args = (bert, ids, padded(6, 4, length=6))
+        cases.append(Case(name, args, inputs=names, look=_my_look))
     if seed == 0:  # the seed that students see; the real one takes a second
         bert, ids, real = _bundled()
         args = (bert, ids, real[:, None, None])
@@ -506,7 +578,8 @@ MY_MISTAKES = (
     ),
     mistake(
         "default epsilon",
-        "The layers' norms use an epsilon of 1e-5, but BERT's is far smaller.",
+        "The norms of the layers, if not all norms, use an epsilon of 1e-5; BERT's is "
+        "far smaller.",
         "Look at `layer_norm_eps` in BERT's configuration.",
         swap_in_mine(options=(0.1, "gelu", False, 1e-5)),
         _other_eps,
@@ -530,6 +603,12 @@ MY_MISTAKES = (
         "The encoder came back in training mode, with dropout switched on.",
         "What do you call before you use a model?",
         swap_in_mine(training=True),
+    ),
+    mistake(
+        "positions not replaced",
+        "The encoder still adds sine waves, which have no table for BERT's positions.",
+        "What does exercise 4.6 put in the place of `encoder.positions`?",
+        lambda bert: load_bert(Encoder(*_sizes(bert.config)), bert),
     ),
     mistake(
         "weights not loaded",

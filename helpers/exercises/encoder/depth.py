@@ -108,8 +108,8 @@ def _same_input(layers: nn.ModuleList, loss_of: Callable, x: Tensor) -> Tensor:
 MISTAKES = (
     mistake(
         "gradients piled up",
-        "The second call returns larger numbers: `backward` adds to what is already "
-        "there.",
+        "The second call returns larger numbers than the first: `backward` adds to the "
+        "gradients that are already there.",
         "What is in `.grad` before your backward pass?",
         _piled_up,
     ),

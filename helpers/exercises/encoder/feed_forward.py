@@ -75,20 +75,32 @@ class _DefaultGelu(FeedForward):
         super().__init__(d_model, d_ff, activation)
 
 
-class _NoBias(FeedForward):
-    lacks_biases = True
+def _without_biases(*layers: str) -> type:
+    def build(self: FeedForward, *sizes: Any) -> None:
+        FeedForward.__init__(self, *sizes)
+        for name in layers:
+            out, width = getattr(self, name).weight.shape
+            setattr(self, name, nn.Linear(width, out, bias=False))
 
-    def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
-        super().__init__(d_model, d_ff, activation)
-        self.W_1 = nn.Linear(d_model, d_ff, bias=False)
-        self.W_2 = nn.Linear(d_ff, d_model, bias=False)
+    return swap(__init__=build, lacks_biases=True)
+
+
+def _turned(*layers: str) -> type:
+    """Layers whose two widths are in the wrong order."""
+
+    def build(self: FeedForward, *sizes: Any) -> None:
+        FeedForward.__init__(self, *sizes)
+        for name in layers:
+            setattr(self, name, nn.Linear(*getattr(self, name).weight.shape))
+
+    return swap(__init__=build)
 
 
 MISTAKES = (
     mistake(
         "no activation",
-        "No activation function comes between the two layers, so together they are "
-        "just one linear layer.",
+        "No activation function has an effect between the two layers, so together they "
+        "are just one linear layer.",
         "What does the formula do between the two products?",
         swap(compute=lambda self, x, activate: self.W_2(self.W_1(x))),
     ),
@@ -137,9 +149,35 @@ MISTAKES = (
     ),
     mistake(
         "no biases",
-        "The layers were built without biases: b₁ and b₂ are missing.",
+        "At least one of the two layers was built without its bias, b₁ or b₂.",
         "Compare the formula with the arguments of `nn.Linear`.",
-        _NoBias,
+        _without_biases("W_1", "W_2"),
+        _without_biases("W_1"),
+        _without_biases("W_2"),
+    ),
+    mistake(
+        "widths in the wrong order",
+        "The first layer that x goes through expects vectors of width d_ff, but x has "
+        "width d_model.",
+        "`nn.Linear` takes two widths: which is the first of them?",
+        _turned("W_1", "W_2"),
+        _turned("W_1"),
+    ),
+    mistake(
+        "a name called like a function",
+        "The name of the activation function was called, but a name is only a string.",
+        "What does `ACTIVATIONS` hold for each name?",
+        swap(compute=lambda self, x, activate: self.W_2(self.activation(self.W_1(x)))),
+    ),
+    mistake(
+        "the other GELU",
+        "Where GELU was asked for, its tanh approximation was used.",
+        "Compare your GELU with the one in `ACTIVATIONS`.",
+        swap(
+            forward=lambda self, x: self.compute(
+                x, ACTIVATIONS[self.activation.replace("gelu", "gelu_tanh")]
+            )
+        ),
     ),
 )
 
@@ -180,6 +218,20 @@ EXERCISES = (
                 "720,000 counts only the two matrices.",
                 "What does each layer add after its product?",
                 720_000,
+            ),
+            mistake(
+                "one bias forgotten",
+                "Only one of the two biases was counted.",
+                "What does each layer add after its product?",
+                721_200,
+                720_300,
+            ),
+            mistake(
+                "two biases of one length",
+                "Both biases were given the same length.",
+                "Each bias is as long as what its layer puts out. How long is that?",
+                722_400,
+                720_600,
             ),
             mistake(
                 "as narrow as before",

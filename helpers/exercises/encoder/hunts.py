@@ -86,14 +86,16 @@ ROWS = normal(torch.Generator().manual_seed(5), 5, 3)
 PROBE_MISTAKES = (
     mistake(
         "only the shape",
-        "The test says yes to all of them: each returns the right shape.",
+        "The test says yes to all of them, also to those that are wrong; the shape "
+        "tells nothing, for it is right in each.",
         "Which numbers would layer norm return? Compare with them.",
         lambda norm: True,
         lambda norm: norm(torch.randn(4, 3)).shape == (4, 3),
     ),
     mistake(
         "wide rows, loose tolerance",
-        "On wide rows n - 1 is nearly n, and the tolerance let the rest through.",
+        "The test says yes to a division by n - 1 and to epsilon after the root: its "
+        "rows are so wide, or its tolerance is so loose, that neither shows.",
         "With how many numbers per row do n and n - 1 differ most?",
         partial(_probe, size=(4, 768), flat=False, within=1e-2),
         partial(_probe, size=(4, 512), flat=False, within=1e-2),
@@ -101,7 +103,8 @@ PROBE_MISTAKES = (
     ),
     mistake(
         "no row that hardly varies",
-        "Epsilon was never put to the test: it matters where the variance is tiny.",
+        "The test says yes to epsilon after the root: that shows only where the "
+        "variance is tiny.",
         "On which rows do √(σ² + ε) and σ + ε differ most?",
         partial(_probe, flat=False, within=1e-3),
         partial(_probe, flat=False, within=1e-4),
@@ -109,22 +112,23 @@ PROBE_MISTAKES = (
     ),
     mistake(
         "only mean and standard deviation",
-        "The mean and the standard deviation of each row were tested with torch's "
-        "default, which divides by n - 1, so wrong ones pass and right ones fail.",
+        "The test expects a division by n - 1, the default of torch's `var` and `std`, "
+        "so wrong ones pass and right ones fail.",
         "Which `correction` does the formula need?",
         partial(_probe, flat=False, statistics=1),
     ),
     mistake(
         "a single row",
-        "With only one row, a norm over everything is a layer norm.",
+        "The test says yes to a norm over everything: for a single row, that is layer "
+        "norm.",
         "How many rows does it take to see whether rows are mixed?",
         partial(_probe, size=(1, 3)),
         partial(_probe, size=(1, 4)),
     ),
     mistake(
         "a single row, compared loosely",
-        "Only one row was tried, and compared loosely: that shows neither where ε is "
-        "nor whether rows are mixed.",
+        "The test says yes to epsilon after the root and to a norm over everything: "
+        "with a single row that varies, neither shows.",
         "On which rows do √(σ² + ε) and σ + ε differ most, and how many rows does it "
         "take?",
         partial(_probe, size=(1, 4), flat=False, within=1e-3),
@@ -135,6 +139,11 @@ PROBE_MISTAKES = (
         "The test says no to a layer norm that is right and only rounded differently.",
         "How far apart may two right float64 results be?",
         lambda norm: torch.equal(norm(ROWS), torchs_own(ROWS)),
+    ),
+    mistake(
+        "no to all of them",
+        "The test says no to all of them, the right ones included.",
+        "What does your test say of `F.layer_norm` itself, with the task's epsilon?",
         lambda norm: False,
     ),
     mistake(
@@ -203,8 +212,8 @@ def _weights(x: Tensor, norm: Callable, attend: Callable) -> Any:
 
 @mistake(
     "first sequence of the batch",
-    "The first sequence's output was added to all of them: the index was applied after "
-    "unpacking.",
+    "The first sequence's output was added to all of them: an index was applied to the "
+    "output itself, not to the pair.",
     "What does [0] take from a pair, and what from a tensor?",
 )
 def _first(x: Tensor, norm: Callable, attend: Callable) -> Any:

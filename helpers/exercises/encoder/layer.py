@@ -9,10 +9,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
-from helpers.exercises.encoder.shared import lacking, normalise, run_feed_forward
+from helpers.exercises.encoder.shared import (
+    Deaf,
+    heads_in,
+    in_one_order,
+    influence,
+    is_foreign,
+    lacking,
+    normalise,
+    run_feed_forward,
+)
 from helpers.exercises.kit import attend, exchanging, normal, padded, shake
 from helpers.models.layers import FeedForward
 from helpers.models.multi_head import MultiHeadAttention
+
+PARTS = ("attention", "feed_forward", "norm1", "norm2")
 
 
 class EncoderLayer(nn.Module):
@@ -45,7 +56,7 @@ class EncoderLayer(nn.Module):
 
     def self_attend(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Self-attention."""
-        return attend(self.attention, x, x, x, mask)
+        return attend(heads_in(self.attention), x, x, x, mask)
 
     def run_feed_forward(self, x: Tensor) -> Tensor:
         """The feed-forward network."""
@@ -70,16 +81,26 @@ def _biases(call: Any) -> str:
     """What the course's classes say of themselves, or what a student's class has."""
     if hasattr(call, "biases") and isinstance(call, EncoderLayer):
         return call.biases
-    return lacking(
-        attention=(call.attention,),
-        feed_forward=(call.feed_forward,),
-        norms=(call.norm1, call.norm2),
-    )
+    attention, feed_forward, *norms = (getattr(call, name, None) for name in PARTS)
+    return lacking(attention=(attention,), feed_forward=(feed_forward,), norms=norms)
 
 
 def _evaluating(call: Any, x: Tensor, mask: Tensor | None = None) -> Look:
     shake(getattr(call, "norm1", None), getattr(call, "norm2", None))
-    return Look({"output": call.eval()(x, mask), "biases": _biases(call)})
+    seen = {"output": call.eval()(x, mask), "biases": _biases(call)}
+    if mask is not None:
+        seen["influence of hidden tokens"] = _influence(call, x, mask)
+    return Look(seen)
+
+
+def _influence(call: Any, x: Tensor, mask: Tensor) -> str:
+    """Whether the last token changes others that the mask hides it from."""
+    part = getattr(call, "attention", None)
+    if type(call) is EncoderLayer or not is_foreign(part):
+        return "none"  # the reference's attention may be a student's
+    hidden = ~mask.expand(len(x), 1, x.shape[1], -1)[:, 0, :, -1]  # (B, T)
+    hidden[:, -1] = False  # it knows itself by the residual
+    return influence(lambda some: call(some, mask), x, hidden)
 
 
 def _training(call: Any, x: Tensor, mask: Tensor | None = None) -> Look:
@@ -114,7 +135,7 @@ def _cases(seed: int) -> list[Case]:
         case("pre-norm, GELU, padding", (3, 4, 10), 5, 7, 0.0, "gelu", True, mask=five),
         case("a mask (query, key)", (2, 5, 6), 3, 11, 0.0, "gelu", mask=pairs),
         case("post-norm, a large eps", (2, 5, 6), 3, 11, 0.0, "relu", False, 0.3),
-        case("post-norm, float32", (2, 7, 9), 3, 5, 0.0, dtype=torch.float32),
+        case("post-norm, float32", (3, 7, 9), 3, 5, 0.0, dtype=torch.float32),
         case("dropout 1.0, in eval mode", (2, 5, 6), 3, 11, 1.0),
         case("dropout 1.0, in training", (2, 5, 6), 3, 11, 1.0, look=_training),
         case(
@@ -176,8 +197,6 @@ def _always(norm_first: bool | None) -> Callable:
 
 
 def _norm_of_sublayer(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
-    if self.norm_first:
-        return EncoderLayer.add(self, x, sublayer, norm)
     return x + self.normalise(norm, self.drop(sublayer(x)))
 
 
@@ -203,21 +222,25 @@ def _half_always(half: str, norm_first: bool) -> Callable:
     return add
 
 
-def _mask_in(norm_first: bool) -> Callable:
-    """Self-attention that uses the mask in only one norm order."""
+def _attending(attention: Callable) -> type:
+    """Another self-attention; gets the part, x and the mask."""
+    return swap(
+        self_attend=lambda self, x, mask: attention(heads_in(self.attention), x, mask)
+    )
 
-    def self_attend(self: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-        mask = mask if self.norm_first == norm_first else None
+
+class _DeafLayer(EncoderLayer):
+    def __init__(self, *sizes: Any) -> None:
+        super().__init__(*sizes)
+        self.attention = Deaf(self.attention)
+
+    def self_attend(self, x: Tensor, mask: Tensor | None) -> Tensor:
         return attend(self.attention, x, x, x, mask)
 
-    return self_attend
 
-
-def _unnormalised(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
-    """In pre-norm the feed-forward network reads x as it is."""
-    if self.norm_first and norm is self.norm2:
-        return x + self.drop(sublayer(x))
-    return EncoderLayer.add(self, x, sublayer, norm)
+def _unpacked(part: nn.Module, x: Tensor, mask: Tensor | None) -> Tensor:
+    output, _ = attend(part, x, x, x, mask)
+    return output
 
 
 def _drop_the_sum(self: Any, x: Tensor, sublayer: Callable, norm: Any) -> Tensor:
@@ -236,13 +259,24 @@ def _only_query(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
     if not self.norm_first:
         return EncoderLayer.forward(self, x, mask)
     query = self.normalise(self.norm1, x)
-    x = x + self.drop(attend(self.attention, query, x, x, mask))
+    x = x + self.drop(attend(heads_in(self.attention), query, x, x, mask))
     return self.add(x, self.run_feed_forward, self.norm2)
 
 
-def _parallel(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
-    first = self.add(x, lambda y: self.self_attend(y, mask), self.norm1)
-    return first + self.add(x, self.run_feed_forward, self.norm2) - x
+def _second_half(*, reads_old: bool, adds_old: bool) -> type:
+    """A second half that goes back to the layer's input."""
+
+    def forward(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        new = self.add(x, lambda y: self.self_attend(y, mask), self.norm1)
+        read, residual = x if reads_old else new, x if adds_old else new
+        if self.norm_first:
+            read = self.normalise(self.norm2, read)
+            return residual + self.drop(self.run_feed_forward(read))
+        return self.normalise(
+            self.norm2, residual + self.drop(self.run_feed_forward(read))
+        )
+
+    return swap(forward=forward)
 
 
 def _feed_forward_first(self: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -289,7 +323,154 @@ def _without_biases() -> Iterator[type]:
             yield swap(biases=f"missing in {' and '.join(parts)}")
 
 
+# Each of these is also made in one norm order alone.
+IN_BOTH_ORDERS = (
+    mistake(
+        "no residual",
+        "Nothing is added: each sublayer replaces its input.",
+        "What does `Add` in `Add & Norm` add?",
+        swap(add=_no_residual),
+    ),
+    mistake(
+        "no residual around the attention",
+        "The attention's output replaces x instead of being added to it.",
+        "Compare the two sublayers: which one is missing a sum?",
+        swap(add=_one_residual("norm1")),
+    ),
+    mistake(
+        "no residual around the feed-forward",
+        "The feed-forward network's output replaces x instead of being added to it.",
+        "Compare the two sublayers: which one is missing a sum?",
+        swap(add=_one_residual("norm2")),
+    ),
+    mistake(
+        "norm of the sublayer alone",
+        "Each sublayer's output was normalised on its own, before x was added to it.",
+        "Compare your `forward` with the two formulas: what stands inside LN?",
+        swap(add=_norm_of_sublayer),
+    ),
+    mistake(
+        "no norm at all",
+        "Neither of the two norms has an effect.",
+        "Search your `forward` for norm1 and norm2.",
+        swap(normalise=_no_norm("both")),
+    ),
+    mistake(
+        "first norm missing",
+        "The attention's sublayer has no norm.",
+        "How many `Add & Norm` boxes does an encoder layer have?",
+        swap(normalise=_no_norm("norm1")),
+    ),
+    mistake(
+        "second norm missing",
+        "The feed-forward network's sublayer has no norm.",
+        "How many `Add & Norm` boxes does an encoder layer have?",
+        swap(normalise=_no_norm("norm2")),
+    ),
+    mistake(
+        "one norm for both",
+        "Both sublayers share one norm, but each should have a gain and a bias of its "
+        "own.",
+        "How many norms did `__init__` create, and where is each of them used?",
+        swap(forward=_one_norm("norm1")),
+        swap(forward=_one_norm("norm2")),
+        swap(forward=_norm_twice),
+    ),
+    mistake(
+        "norms swapped",
+        "The attention got norm2 and the feed-forward network norm1.",
+        "Which norm belongs to which sublayer? Look at the docstring.",
+        swap(forward=_norms_swapped),
+    ),
+    mistake(
+        "no dropout",
+        "Nothing is dropped in training.",
+        "Where do you use the dropout from `__init__`?",
+        swap(drop=lambda self, x: x),
+    ),
+    mistake(
+        "a sublayer without dropout",
+        "No dropout is applied to the output of one of the two sublayers.",
+        "Count the sublayers in your `forward`, and the places where dropout is used.",
+        swap(add=_undropped("norm1")),
+        swap(add=_undropped("norm2")),
+    ),
+    mistake(
+        "dropout on the sum",
+        "Dropout was applied to the residual too: with a rate of 1 nothing is left of "
+        "x.",
+        "What should be dropped: x, or what the sublayer adds to it?",
+        swap(add=_drop_the_sum),
+        swap(add=_drop_last),
+    ),
+    mistake(
+        "mask ignored",
+        "The mask has no effect, so tokens attend to padding.",
+        "Follow `mask` to the place where the scores are computed.",
+        _attending(lambda part, x, mask: attend(part, x, x, x, None)),
+        _DeafLayer,
+    ),
+    mistake(
+        "feed-forward from the layer's input",
+        "The feed-forward network read the layer's input, not what the attention had "
+        "made of it.",
+        "Which x goes into the second sublayer?",
+        _second_half(reads_old=True, adds_old=False),
+    ),
+    mistake(
+        "second residual from the layer's input",
+        "The feed-forward network's output was added to the layer's input, not to what "
+        "the first half had made of it.",
+        "Which x stands on the left of the second plus?",
+        _second_half(reads_old=False, adds_old=True),
+    ),
+    mistake(
+        "the attention has no influence",
+        "The second half starts from the layer's input again, so what the attention "
+        "found is lost.",
+        "Which x goes into the second half of your `forward`?",
+        _second_half(reads_old=True, adds_old=True),
+    ),
+)
+
 MISTAKES = (
+    *IN_BOTH_ORDERS,
+    *in_one_order(EncoderLayer, *IN_BOTH_ORDERS),
+    mistake(
+        "dropout active in eval mode",
+        "Dropout stays on after `.eval()`: it does not know which mode the layer is "
+        "in.",
+        "What tells dropout whether the layer is in training mode?",
+        swap(drop=lambda self, x: F.dropout(x, self.rate)),
+    ),
+    mistake(
+        "mask inverted",
+        "The real tokens were blocked and the padding left open.",
+        'True means "may attend", here and in MultiHeadAttention.',
+        _attending(
+            lambda part, x, mask: attend(part, x, x, x, None if mask is None else ~mask)
+        ),
+    ),
+    mistake(
+        "first sequence of the batch",
+        "The attention's output for the first sequence was added to every sequence of "
+        "the batch: an index was applied to a tensor, not to a pair.",
+        "What does [0] take from a pair, and what from a tensor?",
+        _attending(lambda part, x, mask: attend(part, x, x, x, mask)[0]),
+    ),
+    mistake(
+        "a tensor unpacked like a pair",
+        "The attention's result was unpacked into two names, but it is one tensor: "
+        "Python takes the batch apart, or fails if it does not hold two sequences.",
+        "What does the task say that the attention returns?",
+        _attending(_unpacked),
+    ),
+    mistake(
+        "feed-forward first",
+        "The feed-forward network came before the attention.",
+        "In which order does the figure show the two sublayers?",
+        swap(forward=_feed_forward_first),
+    ),
     mistake(
         "parts without biases",
         "The layer computes the right thing, but some of its parts have no biases, so "
@@ -304,27 +485,22 @@ MISTAKES = (
         "Which x does the residual connection carry: the one before the norm or the "
         "one after it?",
         swap(add=_from_normalised),
-        swap(add=_from_normalised_always),
+    ),
+    mistake(
+        "one residual from the normalised input",
+        "In pre-norm one of the two sublayers adds the normalised x back, so the "
+        "untouched x is lost there.",
+        "Compare the two sublayers: which x does each residual connection carry?",
         swap(add=_from_normalised_once("norm1")),
         swap(add=_from_normalised_once("norm2")),
     ),
     mistake(
-        "no residual",
-        "Nothing is added: each sublayer replaces its input.",
-        "What does `Add` in `Add & Norm` add?",
-        swap(add=_no_residual),
-    ),
-    mistake(
-        "no residual around the attention",
-        "The attention's output replaces x instead of being added to it.",
-        "Compare the two halves of your layer: which one is missing a sum?",
-        swap(add=_one_residual("norm1")),
-    ),
-    mistake(
-        "no residual around the feed-forward",
-        "The feed-forward network's output replaces x instead of being added to it.",
-        "Compare the two halves of your layer: which one is missing a sum?",
-        swap(add=_one_residual("norm2")),
+        "always pre-norm, residual from the normalised input",
+        "The norm always comes before the sublayer, whatever norm_first says, and the "
+        "normalised x is added back.",
+        "Where does your `forward` look at norm_first, and which x does the residual "
+        "connection carry?",
+        swap(add=_from_normalised_always),
     ),
     mistake(
         "always post-norm",
@@ -345,31 +521,6 @@ MISTAKES = (
         swap(add=_always(None)),
     ),
     mistake(
-        "norm of the sublayer only",
-        "In post-norm the norm was applied to the sublayer's output before x was "
-        "added.",
-        "Which of the two comes first in `Add & Norm`?",
-        swap(add=_norm_of_sublayer),
-    ),
-    mistake(
-        "no norm at all",
-        "Neither of the two norms is used.",
-        "Search your `forward` for norm1 and norm2.",
-        swap(normalise=_no_norm("both")),
-    ),
-    mistake(
-        "second norm missing",
-        "The feed-forward network has no norm.",
-        "How many `Add & Norm` boxes does an encoder layer have?",
-        swap(normalise=_no_norm("norm2")),
-    ),
-    mistake(
-        "second norm missing in pre-norm",
-        "In pre-norm the feed-forward network reads x without its norm.",
-        "How many norms does each of your two orders use?",
-        swap(add=_unnormalised),
-    ),
-    mistake(
         "one half with a fixed norm order",
         "One of the two sublayers obeys norm_first, the other does not.",
         "How often does your `forward` look at norm_first, and for which sublayers?",
@@ -380,21 +531,6 @@ MISTAKES = (
         ),
     ),
     mistake(
-        "one norm for both",
-        "Both sublayers share one norm, but each should have a gain and a bias of its "
-        "own.",
-        "How many norms did `__init__` create, and where is each of them used?",
-        swap(forward=_one_norm("norm1")),
-        swap(forward=_one_norm("norm2")),
-        swap(forward=_norm_twice),
-    ),
-    mistake(
-        "norms swapped",
-        "The attention got norm2 and the feed-forward network norm1.",
-        "Which norm belongs to which sublayer? Look at the stub.",
-        swap(forward=_norms_swapped),
-    ),
-    mistake(
         "a wrong layer norm",
         "The layer is right, but its norms divide by n - 1 and add epsilon after the "
         "root.",
@@ -402,62 +538,12 @@ MISTAKES = (
         swap(normalise=_published),
     ),
     mistake(
-        "dropout active in eval mode",
-        "Dropout stays on after `.eval()`: the functional form does not know which "
-        "mode the layer is in.",
-        "What tells dropout whether the layer is in training mode?",
-        swap(drop=lambda self, x: F.dropout(x, self.rate)),
-    ),
-    mistake(
-        "no dropout",
-        "Nothing is dropped in training.",
-        "Where do you use the dropout from `__init__`?",
-        swap(drop=lambda self, x: x),
-    ),
-    mistake(
-        "a sublayer without dropout",
-        "No dropout is applied to the output of one of the two sublayers.",
-        "Count the sublayers in your `forward`, and the places where dropout is used.",
-        swap(add=_undropped("norm1")),
-        swap(add=_undropped("norm2")),
-    ),
-    mistake(
-        "dropout rate hard-coded",
-        "The dropout rate is always 0.1, whatever rate was asked for.",
+        "another dropout rate",
+        "Something is dropped in training, but not at the rate that was asked for.",
         "Follow `dropout` from the arguments of `__init__` to the place where it is "
         "used.",
         swap(drop=lambda self, x: F.dropout(x, 0.1, self.training)),
-    ),
-    mistake(
-        "dropout on the sum",
-        "Dropout hit the residual too: with a rate of 1 nothing is left of x.",
-        "What should be dropped: x, or what the sublayer adds to it?",
-        swap(add=_drop_the_sum),
-        swap(add=_drop_last),
-    ),
-    mistake(
-        "mask ignored",
-        "The mask has no effect, so tokens attend to padding.",
-        "Follow `mask` to the call of the attention.",
-        swap(self_attend=lambda self, x, mask: attend(self.attention, x, x, x, None)),
-    ),
-    mistake(
-        "mask ignored in one norm order",
-        "In one of the two norm orders the attention was called without the mask.",
-        "Count the calls of the attention in your `forward`: does each one get the "
-        "mask?",
-        swap(self_attend=_mask_in(True)),
-        swap(self_attend=_mask_in(False)),
-    ),
-    mistake(
-        "mask inverted",
-        "The real tokens were blocked and the padding left open.",
-        'True means "may attend", here and in MultiHeadAttention.',
-        swap(
-            self_attend=lambda self, x, mask: attend(
-                self.attention, x, x, x, mask=None if mask is None else ~mask
-            )
-        ),
+        swap(drop=lambda self, x: F.dropout(x, 0.5, self.training)),
     ),
     mistake(
         "no activation",
@@ -504,19 +590,6 @@ MISTAKES = (
         "Self-attention gets the same tensor three times. Does yours?",
         swap(forward=_only_query),
     ),
-    mistake(
-        "feed-forward from the layer's input",
-        "The feed-forward network read the layer's input, not what the attention had "
-        "made of it.",
-        "Which x goes into the second sublayer?",
-        swap(forward=_parallel),
-    ),
-    mistake(
-        "feed-forward first",
-        "The feed-forward network came before the attention.",
-        "In which order does the figure show the two sublayers?",
-        swap(forward=_feed_forward_first),
-    ),
 )
 
 EXERCISES = (
@@ -533,7 +606,7 @@ EXERCISES = (
                 "EncoderLayer",
                 EncoderLayer,
                 {"output": "batch, length, d_model"},
-                parts=("attention", "feed_forward", "norm1", "norm2"),
+                parts=PARTS,
             ),
         ),
         cases=_cases,

@@ -83,7 +83,7 @@ MISTAKES = (
     mistake(
         "padding included",
         "The mean includes the padding, whose vectors mean nothing.",
-        "Does your function use `real`?",
+        "What does your function use `real` for?",
         lambda hidden, real: hidden.mean(1),
     ),
     mistake(

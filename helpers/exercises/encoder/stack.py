@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.encoder.layer import EncoderLayer as LayerInSteps
-from helpers.exercises.kit import exchanging, padded, shake, words
+from helpers.exercises.encoder.shared import ids_from
+from helpers.exercises.kit import exchanging, padded, shake
 from helpers.models.encoder import EncoderLayer
 from helpers.models.positions import PositionalEncoding
 
@@ -33,6 +34,7 @@ class Encoder(nn.Module):
     ) -> None:
         """Create the parts and remember the options."""
         super().__init__()
+        self.d_model = d_model  # the stub sets it, and 4.6b may use it
         self.embedding = nn.Embedding(vocab_size, d_model)
         self.positions: nn.Module = PositionalEncoding(d_model, max_length)
         self.options = (dropout, activation, norm_first, eps)
@@ -126,7 +128,7 @@ def _cases(seed: int) -> list[Case]:
         tolerance: float = TABLE,
         **more: Any,
     ) -> Case:
-        ids = words(draw, init[0], *size)
+        ids = ids_from(draw, init[0], *size)
         args = (ids,) if mask is None else (ids, mask)
         rest = {"look": look, "tolerance": tolerance, **more}
         return Case(name, args, inputs=("ids", "mask"), init=init, **rest)
@@ -234,18 +236,18 @@ def _words_twice(self: Any, ids: Tensor) -> Tensor:
     return scaled + self.positions(scaled)
 
 
-def _two_defaults() -> list[type]:
-    """Encoders whose layers have the default of two options."""
+def _defaults(count: int) -> list[type]:
+    """Encoders whose layers have the default of so many options."""
     default = (0.1, "relu", False, 1e-5)
 
-    def change(places: tuple[int, int]) -> Callable:
+    def change(places: tuple[int, ...]) -> Callable:
         return lambda *options: tuple(
             default[place] if place in places else option
             for place, option in enumerate(options)
         )
 
-    pairs = combinations(range(4), 2)
-    return [swap(run=_with_options(change(places))) for places in pairs]
+    chosen = combinations(range(4), count)
+    return [swap(run=_with_options(change(places))) for places in chosen]
 
 
 def _drop_words(self: Any, ids: Tensor) -> Tensor:
@@ -333,7 +335,7 @@ MISTAKES = (
     mistake(
         "one layer, many times",
         "All layers are the same object, so they share their weights.",
-        "How often is EncoderLayer called? `[layer] * 3` holds one layer three times.",
+        "How often does your `__init__` create a layer, and how many are needed?",
         swap(stack=_same_layer),
     ),
     mistake(
@@ -345,8 +347,8 @@ MISTAKES = (
     ),
     mistake(
         "every layer reads the embedding",
-        "Every layer read the embedded words, so what the layer before had made of "
-        "them was lost.",
+        "The last layer read the embedded words themselves, so the layers before it "
+        "have no influence.",
         "What goes into the second layer?",
         swap(climb=_from_the_start),
     ),
@@ -356,6 +358,7 @@ MISTAKES = (
         "Does the loop end too early? Look at the indentation of `return`.",
         swap(climb=_only_first),
         swap(climb=_only_first_returned),
+        swap(climb=_only_first, finish=lambda self, x: x),
     ),
     mistake(
         "a residual around each layer",
@@ -398,8 +401,8 @@ MISTAKES = (
     ),
     mistake(
         "dropout active in eval mode",
-        "Dropout stays on after `.eval()`: the functional form does not know which "
-        "mode the encoder is in.",
+        "Dropout stays on after `.eval()`: it does not know which mode the encoder is "
+        "in.",
         "What tells dropout whether the encoder is in training mode?",
         swap(drop=lambda self, x: F.dropout(x, self.options[0])),
     ),
@@ -425,15 +428,13 @@ MISTAKES = (
         "two options not passed on",
         "Two of the four options did not reach the layers.",
         "Compare the arguments of `__init__` with those you pass to each layer.",
-        *tuple(_two_defaults()),
+        *tuple(_defaults(2)),
     ),
     mistake(
-        "only the dropout passed on",
-        "The layers were built with the default activation, norm order and epsilon.",
+        "three options not passed on",
+        "Only one of the four options reached the layers.",
         "Compare the arguments of `__init__` with those you pass to each layer.",
-        swap(
-            run=_with_options(lambda rate, act, pre, eps: (rate, "relu", False, 1e-5))
-        ),
+        *tuple(_defaults(3)),
     ),
     mistake(
         "dropout not passed on",

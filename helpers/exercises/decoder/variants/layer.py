@@ -85,6 +85,24 @@ class LayerThatFillsInMasks(_Parts):
         return self.norm1, self.norm2, self.norm3
 
 
+class Wrapped(nn.Module):
+    """The course's attention in a box that passes everything on."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.inner = MultiHeadAttention(d_model, num_heads)
+
+    def forward(self, query, key, value, mask=None):
+        return self.inner(query, key, value, mask)
+
+
+class LayerWithWrappers(LayerByCases):
+    def __init__(self, d_model, num_heads, *sizes, **options):
+        super().__init__(d_model, num_heads, *sizes, **options)
+        self.self_attention = Wrapped(d_model, num_heads)
+        self.cross_attention = Wrapped(d_model, num_heads)
+
+
 class OwnNorm(nn.Module):
     """Layer norm by the formula, with another epsilon."""
 
@@ -107,5 +125,11 @@ class LayerWithOwnNorms(LayerByCases):
 
 
 VARIANTS = {
-    "5.1": (LayerByCases, LayerByLoop, LayerThatFillsInMasks, LayerWithOwnNorms),
+    "5.1": (
+        LayerByCases,
+        LayerByLoop,
+        LayerThatFillsInMasks,
+        LayerWithWrappers,
+        LayerWithOwnNorms,
+    ),
 }

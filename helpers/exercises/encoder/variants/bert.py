@@ -133,6 +133,14 @@ def load_by_sharing(encoder, bert):
     return encoder
 
 
+def load_by_the_width(encoder, bert):
+    """The root of the encoder's own d_model, which the stub of 4.4 sets."""
+    load_by_copying(encoder, bert)
+    words = bert.embeddings.word_embeddings.weight.detach()
+    encoder.embedding.weight.data = words / encoder.d_model**0.5
+    return encoder
+
+
 def sizes_of(bert):
     sizes = bert.config
     return (sizes.vocab_size, sizes.hidden_size, sizes.num_attention_heads,
@@ -182,6 +190,6 @@ def bert_without_a_class(bert):
 
 VARIANTS = {
     "4.6": (PositionsByIndex, PositionsOfOwnNorm, PositionsByLoop),
-    "4.6b": (load_by_copying, load_by_names, load_by_sharing),
+    "4.6b": (load_by_copying, load_by_names, load_by_sharing, load_by_the_width),
     "4.6c": (bert_of_own_layers, bert_of_reference_layers, bert_without_a_class),
 }
