@@ -17,6 +17,7 @@ from torch.nn import Module
 from helpers.checks import blanks, progress
 from helpers.checks import report as told
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+from helpers.checks.locate import locate
 from helpers.checks.observe import Run, agree, cases_of, run_case, run_cases, said
 from helpers.checks.report import CheckFailed, NotAttempted, Report
 
@@ -229,7 +230,12 @@ def _examine_one(
     order = sorted(range(len(runs)), key=lambda place: place not in failing)
     seen = ([some[place] for place in order] for some in (cases, runs, expected))
     known = None if len(runs) < len(cases) else recognise(exercise, index, *seen)
-    return told.failed(exercise, answer, cases, runs, expected, failing, known, file)
+    where = None
+    if known is None and runs[failing[0]].raised is None and not grading():
+        where = locate(exercise, index, thing, cases, runs, expected)
+    return told.failed(
+        exercise, answer, cases, runs, expected, failing, known or where, file
+    )
 
 
 def _callable(answer: Answer, thing: Any) -> bool:

@@ -9,6 +9,7 @@ from torch import Tensor, float64
 
 from helpers.checks.blanks import Line, student_line
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception
+from helpers.checks.locate import Found
 from helpers.checks.observe import (
     Odd,
     Run,
@@ -110,7 +111,7 @@ def failed(
     runs: list[Run],
     expected: list[Run],
     failing: list[int],
-    known: Misconception | None,
+    known: Misconception | Found | None,
     file: str | None,
 ) -> Report:
     """The report for an answer that raised, or that differs from the reference."""
@@ -124,15 +125,12 @@ def failed(
         evidence.append(f"Right in {len(runs) - len(failing)} of {len(runs)} cases.")
     if run.printed:
         evidence.append(f"Your code printed: {_short(run.printed.strip(), 300)}")
-    if known:
+    if isinstance(known, Misconception):
         evidence += [f"What happened: {known.done}", f"Where to look: {known.where}"]
-    elif outcome == "wrong" and _numbers_differ(exercise, run, right):
-        evidence.append(
-            "This is none of the mistakes that the check knows by name: go through "
-            "your lines one by one, on an example that you can work out by hand."
-        )
+    elif known:
+        evidence.append(str(known))
     evidence.append(_stuck(exercise))
-    name = known.name if known else None
+    name = getattr(known, "name", None)
     return Report(exercise.id, outcome, name, evidence=tuple(evidence))
 
 
@@ -153,16 +151,6 @@ def _hints(exercise: Exercise) -> str:
         return "The hints are under the exercise."
     lends = f'borrow("{exercise.id}") lends you the course\'s version'
     return f"The hints are under the exercise, and {lends}."
-
-
-def _numbers_differ(exercise: Exercise, run: Run, right: Run) -> bool:
-    """Whether all fits but the numbers: then no other line says where to look."""
-    kinds = {name: _kind(value) for name, value in run.judged.items()}
-    fit = kinds == {name: _kind(value) for name, value in right.judged.items()}
-    for name, value in right.judged.items():
-        if name == "inputs" or name.startswith("part "):
-            fit &= run.judged.get(name) == value
-    return fit and exercise.kind in ("function", "class") and any(kinds.values())
 
 
 def _raised(

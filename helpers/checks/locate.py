@@ -1,0 +1,522 @@
+"""Right up to here: the first line of a wrong answer whose numbers no right one has.
+
+Where no known mistake fits, the answer runs once more, and torch shows every operation
+with its result and the student's line. The reference and the answers in
+`helpers/exercises/<lesson>/variants/` run on the same inputs and weights. A number
+that one of them computes, too, is *known*. A line is pointed at where the known
+numbers end for good: right code may leave them on a way of its own, but it comes back.
+
+What can't be known is not said: nothing is found in NumPy, in plain Python, where
+numbers are drawn at random, or where running everything again takes too long.
+"""
+
+import linecache
+import pkgutil
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from helpers.checks import blanks
+from helpers.checks.blanks import Line
+from helpers.checks.exercise import Answer, Case, Exercise
+from helpers.checks.observe import (
+    Run,
+    TimeUp,
+    _observe,
+    agree,
+    run_case,
+    stopwatch,
+    untouched_world,
+)
+
+SECONDS = 2.0  # for everything together
+VALUES = 6000  # results of one run, at most
+NUMBERS = 2_000_000  # in all of them together, at most
+WITHIN = 1e-9  # relative: how far two computations of a number may be apart
+HUGE = 1e8  # -1e9, -inf and the like stand for "blocked"
+RANDOM = (
+    "bernoulli", "dropout", "exponential", "multinomial", "normal", "rand", "uniform"
+)  # fmt: skip
+EMPTY = ("empty", "new_empty")
+OUTSIDE = ("outside", "lift_fresh")  # where numbers come in from Python or NumPy
+CELL = _observe.__code__  # where the harness ends and the answer's frames begin
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where an answer leaves the right ones."""
+
+    line: Line | None  # the first whose numbers are in no right answer; None: none is
+    known: int | None = None  # the line before it whose numbers still are in one
+    chain: tuple[int, ...] = ()  # the lines on the way to it, innermost first
+    starts: int = 0  # how many such lines there are: this is the last
+
+    def __str__(self) -> str:
+        """What the student is told."""
+        if self.line is None:
+            return (
+                "All the numbers you compute occur in a right answer: a step is "
+                "missing, or another value is to be returned."
+            )
+        up_to, first = "", f"Line {self.line.number} is the first whose numbers do not"
+        if self.known is None:
+            first = f"Line {self.line.number} is the first whose numbers occur in none"
+            first += " of the right answers that we have"
+        else:
+            up_to = f"Up to line {self.known} your numbers also occur in right answers "
+            up_to += "that we have. "
+        return (
+            f"{up_to}{first} ({self.line.text}): it may be another way, or the mistake "
+            "is there or shortly before."
+        )
+
+
+@dataclass
+class _Value:
+    """The result of one operation."""
+
+    name: str  # of the operation
+    numbers: np.ndarray  # all of them, as they stood then
+    kind: str  # "float", "whole" (int or bool), or "half", too coarse to compare
+    exact: float  # how far equal numbers may be apart
+    chain: tuple[int, ...]  # the student's lines on the way to it, innermost first
+    built: bool  # made in an `__init__`
+    partial: bool  # one piece of it was written in place
+    parents: list["_Value"]
+    drawn: bool = False  # random, or computed from what is
+    mine: bool = False  # computed in the answer, or from what was
+    status: str = ""
+    leads: bool = False  # something known was computed from it
+    lost: bool = False  # it, or something it was computed from, is unknown for good
+
+
+class _Over(TimeUp):
+    """More is computed than can be kept."""
+
+
+class _Watch(TorchDispatchMode):
+    """Notes the result of every operation of torch."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled here; otherwise torch imports for seconds
+
+    def __init__(self, file: str | None, spent: Any, limit: float) -> None:
+        super().__init__()
+        self.file, self.spent, self.limit = file, spent, limit
+        self.values: list[_Value] = []
+        self.latest: dict[Any, _Value] = {}  # tensor or memory -> its last value
+        self.alive: list[Tensor] = []  # so that no other tensor gets the same id
+        self.count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        """Run an operation and note what came out."""
+        if self.spent() > self.limit:
+            raise TimeUp
+        kwargs = kwargs or {}
+        chain, built = _frames(self.file) if self.file else ((), False)
+        operands = list(_tensors((args, tuple(kwargs.values()))))
+        parents = [self._of(one, chain) for one in operands]
+        result = func(*args, **kwargs)
+        name = func._schema.name.removeprefix("aten::")
+        for one in _tensors(result):
+            self._keep(name, one, chain, built, parents)
+            base = one._base
+            if base is not None and func._schema.is_mutable:
+                parents = [*parents, self._of(base, chain)]
+                self._keep(name, base, chain, built, parents, partial=True)
+        if self.file is None:
+            for one in _by_hand(name, args):
+                self._keep("by hand", one, chain, built, parents)
+        return result
+
+    def _of(self, tensor: Tensor, chain: tuple) -> "_Value":
+        """The last value of a tensor."""
+        found = self.latest.get(id(tensor)) or self.latest.get(_memory(tensor))
+        if found is None:  # it came from outside torch
+            found = self._keep("outside", tensor, (), False, [])
+            found.mine = bool(chain)
+        return found
+
+    def _keep(self, name, tensor, chain, built, parents, partial=False) -> _Value:
+        self.count += tensor.numel()
+        if len(self.values) >= VALUES or self.count > NUMBERS:
+            raise _Over
+        value = _Value(name, *_numbers(tensor), chain, built, partial, parents)
+        drawn = chain and not built and any(word in name for word in RANDOM)
+        value.drawn = bool(drawn) or any(one.drawn for one in parents)
+        value.mine = bool(chain) or any(one.mine for one in parents)
+        self.values.append(value)
+        self.alive.append(tensor)
+        self.latest[id(tensor)] = self.latest[_memory(tensor)] = value
+        return value
+
+
+def locate(
+    exercise: Exercise,
+    index: int,
+    thing: Any,
+    cases: list[Case],
+    runs: list[Run],
+    expected: list[Run],
+    others: Iterable[Any] | None = None,
+) -> Found | None:
+    """Where a wrong answer leaves the right ones; None where that can't be known.
+
+    Args:
+        exercise: What is asked.
+        index: Which of its answers this is.
+        thing: The student's function or class.
+        cases: All cases of this answer.
+        runs: What it did on them.
+        expected: What the reference did on them.
+        others: The right answers to compare with; default: all that we have.
+    """
+    try:
+        if others is None:
+            others = right_answers(exercise, index)
+        return _locate(exercise.answers[index], thing, cases, runs, expected, others)
+    except Exception:  # a student's check must not fall over its own extra
+        return None
+
+
+def right_answers(exercise: Exercise, index: int) -> list[Any]:
+    """The reference, and the answers in other hands."""
+    several = variants(exercise.lesson).get(exercise.id, ())
+    return [
+        exercise.answers[index].reference,
+        *(one[index] if isinstance(one, tuple) else one for one in several),
+    ]
+
+
+@cache
+def variants(lesson: int) -> dict[str, tuple]:
+    """Exercise id -> independent solutions, from `helpers/exercises/*/variants/`.
+
+    Each file there holds, for the exercises of the file of its name beside `variants/`,
+
+        VARIANTS = {"2.2": (function, function, function), "3.1": ((split, merge), ...)}
+
+    an exercise's id and at least three answers, each of them a tuple where the exercise
+    asks for several.
+    """
+    from helpers.checks.engine import LESSONS
+
+    found: dict[str, tuple] = {}
+    package = import_module(f"helpers.exercises.{LESSONS[lesson]}.variants")
+    for file in pkgutil.iter_modules(package.__path__):
+        module = import_module(f"{package.__name__}.{file.name}")
+        mine = getattr(module, "VARIANTS", {})
+        if twice := ", ".join(found.keys() & mine):
+            raise ValueError(f"{module.__name__} repeats {twice}.")
+        found |= mine
+    return found
+
+
+def _locate(
+    answer: Answer,
+    thing: Any,
+    cases: list[Case],
+    runs: list[Run],
+    expected: list[Run],
+    others: Iterable[Any],
+) -> Found | None:
+    file = blanks.file_of(thing)
+    place = first_wrong(cases, runs, expected)
+    if file is None or place is None or not callable(thing):
+        return None
+    spent, asked = stopwatch(), replace(cases[place], gradient=False)
+    others = list(others)
+    for double in (True, False):
+        case = _doubled(asked) if double else asked
+        run, watch = _watched(thing, answer, case, None, double, file, spent)
+        if run.raised is not None:
+            continue
+        seen = [
+            _watched(other, answer, case, run.module, double, None, spent)
+            for other in others
+        ]
+        if any(isinstance(right.raised, TimeUp) for right, _ in seen):
+            return None
+        right, _ = seen[0]
+        wrong = right.raised is None and _wrong(run, right, case)
+        if wrong:
+            pool = _Pool([watch for right, watch in seen if right.raised is None])
+            return _found(watch.values, pool, wrong, file)
+    return None
+
+
+def _watched(
+    thing: Any,
+    answer: Answer,
+    case: Case,
+    donor: Any,
+    double: bool,
+    file: str | None,
+    spent: Any,
+) -> tuple[Run, _Watch]:
+    """Run an answer on a case with every operation noted."""
+    watch = _Watch(file, spent, SECONDS)
+    with untouched_world():
+        if double:
+            torch.set_default_dtype(torch.float64)
+        with watch:
+            run = run_case(thing, answer, case, SECONDS - spent(), donor)
+    return run, watch
+
+
+def first_wrong(cases: list[Case], runs: list[Run], expected: list[Run]) -> int | None:
+    """The place of the case that is asked again: one whose results are wrong."""
+    wrong = [
+        place
+        for place, (case, run, right) in enumerate(
+            zip(cases, runs, expected, strict=False)
+        )
+        if run.raised is None and right.raised is None and _wrong(run, right, case)
+    ]
+    if any(
+        name.startswith("part ") and run.judged.get(name) != value
+        for run, right in zip(runs, expected, strict=True)
+        for name, value in right.judged.items()
+    ):
+        return None
+    return min(wrong, key=lambda place: _late(cases[place]), default=None)
+
+
+def _late(case: Case) -> tuple[bool, bool]:
+    """Cases with a gradient, and those in float32, come later."""
+    singles = any(getattr(arg, "dtype", None) == torch.float32 for arg in case.args)
+    return case.gradient, singles
+
+
+def _wrong(run: Run, right: Run, case: Case) -> dict[str, Any]:
+    """What an answer returned and should not have: gradients and inputs aside."""
+    return {
+        name: run.judged.get(name)
+        for name, value in right.judged.items()
+        if not name.startswith("gradient of ")
+        and name != "inputs"
+        and not agree({name: run.judged.get(name)}, {name: value}, case.tolerance)
+    }
+
+
+def _doubled(case: Case) -> Case:
+    """The case in float64: there, two numbers are hardly ever equal by chance."""
+    args = tuple(
+        arg.double() if isinstance(arg, Tensor) and arg.is_floating_point() else arg
+        for arg in case.args
+    )
+    return replace(case, args=args)
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for one in value:
+            yield from _tensors(one)
+
+
+def _by_hand(name: str, args: tuple) -> Iterator[Tensor]:
+    """What someone computes on the way who writes an operation out."""
+    if name in ("_softmax", "_log_softmax"):
+        x, dim = args[:2]
+        shifted = x - x.amax(dim, keepdim=True)
+        for one in (x, shifted):
+            yield from (one, one.exp(), one.exp().sum(dim, keepdim=True))
+        yield x.logsumexp(dim, keepdim=True)
+    elif name == "mean" and len(args) > 1:
+        yield args[0].sum(args[1])
+    elif name == "native_layer_norm":
+        x, shape, *_, eps = args
+        dims = tuple(range(-len(shape), 0))
+        apart = x - x.mean(dims, keepdim=True)
+        variance = apart.square().mean(dims, keepdim=True)
+        yield from (apart, apart.square(), variance, variance.sqrt(), variance + eps)
+        yield from ((variance + eps).sqrt(), apart / (variance + eps).sqrt())
+    elif "scaled_dot_product" in name:
+        query, key, value = args[:3]
+        scores = query @ key.mT
+        yield from (scores, scores / query.shape[-1] ** 0.5)
+        yield from (query / query.shape[-1] ** 0.5, key / query.shape[-1] ** 0.5)
+    elif name in ("sigmoid", "silu"):
+        yield from ((-args[0]).exp(), 1 + (-args[0]).exp(), args[0].sigmoid())
+
+
+def _memory(tensor: Tensor) -> tuple:
+    """A tensor's place in memory: autograd hands on the same one under another id."""
+    return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype
+
+
+def _numbers(tensor: Tensor) -> tuple[np.ndarray, str, float]:
+    """All numbers of a tensor, what kind they are, and how exact."""
+    tensor = tensor.detach()
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.resolve_conj())
+    if not tensor.is_floating_point():
+        return tensor.reshape(-1).to(torch.int64).cpu().numpy().copy(), "whole", 0.0
+    exact = max(WITHIN, 64 * torch.finfo(tensor.dtype).eps)
+    numbers = tensor.reshape(-1).double().cpu().numpy().copy()
+    return numbers, "float" if exact < 1e-4 else "half", exact
+
+
+def _frames(file: str) -> tuple[tuple[int, ...], bool]:
+    """The student's lines on the way to the running operation; is it in `__init__`?"""
+    frame, lines, built = sys._getframe(2), [], False
+    while frame is not None and frame.f_code is not CELL:
+        built |= frame.f_code.co_name == "__init__"
+        if frame.f_code.co_filename == file:
+            lines.append(frame.f_lineno)
+        frame = frame.f_back
+    return tuple(lines), built
+
+
+def _telling(numbers: np.ndarray) -> np.ndarray:
+    """The numbers that tell something: not 0, 1, 0.5 or -inf, each of them once."""
+    numbers = numbers[np.isfinite(numbers) & (np.abs(numbers) < HUGE)]
+    numbers = numbers[np.abs(numbers) > 1e-12]
+    return np.unique(numbers[numbers * 4 != np.round(numbers * 4)])
+
+
+class _Pool:
+    """The numbers of all right answers."""
+
+    def __init__(self, watches: list[_Watch]) -> None:
+        values = [value for watch in watches for value in watch.values]
+        floats = [_telling(one.numbers) for one in values if one.kind == "float"]
+        self.floats = np.unique(np.concatenate([np.zeros(0), *floats]))
+        self.whole = {one.numbers.tobytes() for one in values if one.kind == "whole"}
+        self.whole |= {
+            (1 - one.numbers).tobytes() for one in values if one.kind == "whole"
+        }
+
+    def holds(self, numbers: np.ndarray, exact: float) -> bool:
+        """Whether every one of these numbers is in a right answer."""
+        return _among(numbers, self.floats, exact)
+
+
+def _among(numbers: np.ndarray, known: np.ndarray, exact: float) -> bool:
+    if not len(known):
+        return not len(numbers)
+    place = np.searchsorted(known, numbers)
+    apart = np.minimum(
+        np.abs(known[place.clip(max=len(known) - 1)] - numbers),
+        np.abs(known[(place - 1).clip(min=0)] - numbers),
+    )
+    return bool((apart <= exact * np.abs(numbers) + 1e-13).all())
+
+
+def _found(
+    values: list[_Value], pool: _Pool, wrong: dict[str, Any], file: str
+) -> Found | None:
+    """Compare what the student computed with what right answers compute."""
+    asked = any(_kind_of(value) == "whole" for value in wrong.values())
+    _mark(values, pool, asked)
+    starts = [value for value in values if _starts(value)]
+    if starts:
+        return _at(starts, values, file)
+    return Found(None) if _all_known(values, pool, wrong) else None
+
+
+def _kind_of(value: Any) -> str:
+    return _numbers(value)[1] if isinstance(value, Tensor) else ""
+
+
+def _mark(values: list[_Value], pool: _Pool, asked: bool) -> None:
+    """Give every value its status, and say which lead to known ones."""
+    given = [_telling(one.numbers) for one in values if not one.mine and _floats(one)]
+    given = np.unique(np.concatenate([np.zeros(0), *given]))
+    for value in values:
+        value.status = _status(value, pool, given, asked)
+    for value in reversed(values):
+        if value.status == "known" or value.leads:
+            for parent in value.parents:
+                parent.leads |= parent.kind == value.kind
+    for value in values:
+        value.lost = value.status == "unknown" and not value.leads
+        if value.status in ("unknown", "neutral"):
+            value.lost |= any(parent.lost for parent in value.parents)
+
+
+def _floats(value: _Value) -> bool:
+    return value.kind == "float"
+
+
+def _status(value: _Value, pool: _Pool, given: np.ndarray, asked: bool) -> str:
+    if not value.mine and value.name != "outside":
+        return "given"
+    if value.built or value.drawn or value.name in EMPTY or value.kind == "half":
+        return "neutral"
+    if value.kind == "whole":
+        if not asked or len(np.unique(value.numbers)) < 2 or value.partial:
+            return "neutral"
+        return "known" if value.numbers.tobytes() in pool.whole else "unknown"
+    telling = _telling(value.numbers)
+    if not len(telling):
+        return "neutral"
+    if _among(telling, given, value.exact):
+        return "given"
+    if pool.holds(telling, value.exact):
+        return "known"
+    return "unknown" if len(telling) >= 3 or _from_given(value) else "neutral"
+
+
+def _from_given(value: _Value) -> bool:
+    return any(one.status in ("given", "known", "unknown") for one in value.parents)
+
+
+def _starts(value: _Value) -> bool:
+    """Whether known numbers end here, for good."""
+    mine = value.status == "unknown" and not value.leads and value.chain
+    return bool(mine) and not any(parent.lost for parent in value.parents)
+
+
+def _at(starts: list[_Value], values: list[_Value], file: str) -> Found | None:
+    """The last place where known numbers end, unless it can't be told."""
+    start = starts[-1]
+    if any(
+        one.name in OUTSIDE and one.status == "unknown"
+        for one in (start, *start.parents)
+    ):
+        return None
+    number = start.chain[0]
+    before = [
+        value.chain[0]
+        for value in values[: values.index(start)]
+        if value.status == "known" and value.chain and value.chain[0] < number
+    ]
+    text = linecache.getline(file, number).strip()
+    known = before[-1] if before else None
+    return Found(Line(number, text), known, start.chain, len(starts))
+
+
+def _all_known(values: list[_Value], pool: _Pool, wrong: dict[str, Any]) -> bool:
+    """Whether every number was seen, and is in a right answer."""
+    mine = [value for value in values if value.chain]
+    if not mine or any(value.drawn for value in mine):
+        return False
+    return all(_seen(value, mine, pool) for value in wrong.values())
+
+
+def _seen(value: Any, mine: list[_Value], pool: _Pool) -> bool:
+    """Whether a result was computed by torch, and all its numbers are known."""
+    if isinstance(value, float):
+        value = torch.tensor(value, dtype=torch.float64)
+    if not isinstance(value, Tensor):
+        return False
+    numbers, kind, exact = _numbers(value)
+    if kind == "whole":
+        return numbers.tobytes() in pool.whole
+    telling = _telling(numbers)
+    return pool.holds(telling, exact) and any(
+        one.kind == kind and _among(telling, _telling(one.numbers), exact)
+        for one in mine
+    )
