@@ -79,7 +79,7 @@ class Found:
         )
 
 
-@dataclass
+@dataclass(eq=False)
 class _Value:
     """The result of one operation."""
 
@@ -98,8 +98,8 @@ class _Value:
     lost: bool = False  # it, or something it was computed from, is unknown for good
 
 
-class _Over(TimeUp):
-    """More is computed than can be kept."""
+class Silent(Exception):
+    """Nothing can be said; the message is the reason."""
 
 
 class _Watch(TorchDispatchMode):
@@ -115,7 +115,7 @@ class _Watch(TorchDispatchMode):
         self.values: list[_Value] = []
         self.latest: dict[Any, _Value] = {}  # tensor or memory -> its last value
         self.alive: list[Tensor] = []  # so that no other tensor gets the same id
-        self.count = 0
+        self.count, self.over = 0, ""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         """Run an operation and note what came out."""
@@ -149,7 +149,8 @@ class _Watch(TorchDispatchMode):
     def _keep(self, name, tensor, chain, built, parents, partial=False) -> _Value:
         self.count += tensor.numel()
         if len(self.values) >= VALUES or self.count > NUMBERS:
-            raise _Over
+            self.over = "more values than can be kept"
+            raise TimeUp
         value = _Value(name, *_numbers(tensor), chain, built, partial, parents)
         drawn = chain and not built and any(word in name for word in RANDOM)
         value.drawn = bool(drawn) or any(one.drawn for one in parents)
@@ -181,10 +182,8 @@ def locate(
         others: The right answers to compare with; default: all that we have.
     """
     try:
-        if others is None:
-            others = right_answers(exercise, index)
-        return _locate(exercise.answers[index], thing, cases, runs, expected, others)
-    except Exception:  # a student's check must not fall over its own extra
+        return look(exercise, index, thing, cases, runs, expected, others)
+    except Exception:  # Silent; and no check may fall over what comes on top of it
         return None
 
 
@@ -221,20 +220,30 @@ def variants(lesson: int) -> dict[str, tuple]:
     return found
 
 
-def _locate(
-    answer: Answer,
+def look(
+    exercise: Exercise,
+    index: int,
     thing: Any,
     cases: list[Case],
     runs: list[Run],
     expected: list[Run],
-    others: Iterable[Any],
-) -> Found | None:
+    others: Iterable[Any] | None = None,
+) -> Found:
+    """Like `locate`, but says why nothing can be said.
+
+    Raises:
+        Silent: The numbers don't tell.
+    """
     file = blanks.file_of(thing)
     place = first_wrong(cases, runs, expected)
-    if file is None or place is None or not callable(thing):
-        return None
+    if file is None:
+        raise Silent("no code to be seen")
+    if place is None:
+        raise Silent("parts or gradients alone are wrong")
+    if others is None:
+        others = right_answers(exercise, index)
     spent, asked = stopwatch(), replace(cases[place], gradient=False)
-    others = list(others)
+    answer = exercise.answers[index]
     for double in (True, False):
         case = _doubled(asked) if double else asked
         run, watch = _watched(thing, answer, case, None, double, file, spent)
@@ -244,14 +253,12 @@ def _locate(
             _watched(other, answer, case, run.module, double, None, spent)
             for other in others
         ]
-        if any(isinstance(right.raised, TimeUp) for right, _ in seen):
-            return None
         right, _ = seen[0]
         wrong = right.raised is None and _wrong(run, right, case)
         if wrong:
             pool = _Pool([watch for right, watch in seen if right.raised is None])
             return _found(watch.values, pool, wrong, file)
-    return None
+    raise Silent("it raises, or is right, when it is asked again")
 
 
 def _watched(
@@ -270,6 +277,10 @@ def _watched(
             torch.set_default_dtype(torch.float64)
         with watch:
             run = run_case(thing, answer, case, SECONDS - spent(), donor)
+    if watch.over:
+        raise Silent(watch.over)
+    if isinstance(run.raised, TimeUp):
+        raise Silent("it takes too long")
     return run, watch
 
 
@@ -291,10 +302,12 @@ def first_wrong(cases: list[Case], runs: list[Run], expected: list[Run]) -> int 
     return min(wrong, key=lambda place: _late(cases[place]), default=None)
 
 
-def _late(case: Case) -> tuple[bool, bool]:
-    """Cases with a gradient, and those in float32, come later."""
-    singles = any(getattr(arg, "dtype", None) == torch.float32 for arg in case.args)
-    return case.gradient, singles
+def _late(case: Case) -> tuple[bool, bool, bool]:
+    """Cases with a gradient, with few or simple numbers, and in float32 come later."""
+    floats = [one for one in _tensors(case.args) if one.is_floating_point()]
+    told = sum(len(_telling(_numbers(one)[0])) for one in floats)
+    singles = any(one.dtype == torch.float32 for one in floats)
+    return case.gradient, bool(floats) and told < 6, singles
 
 
 def _wrong(run: Run, right: Run, case: Case) -> dict[str, Any]:
@@ -416,14 +429,15 @@ def _among(numbers: np.ndarray, known: np.ndarray, exact: float) -> bool:
 
 def _found(
     values: list[_Value], pool: _Pool, wrong: dict[str, Any], file: str
-) -> Found | None:
+) -> Found:
     """Compare what the student computed with what right answers compute."""
     asked = any(_kind_of(value) == "whole" for value in wrong.values())
     _mark(values, pool, asked)
     starts = [value for value in values if _starts(value)]
     if starts:
         return _at(starts, values, file)
-    return Found(None) if _all_known(values, pool, wrong) else None
+    _all_known(values, pool, wrong)
+    return Found(None)
 
 
 def _kind_of(value: Any) -> str:
@@ -479,14 +493,14 @@ def _starts(value: _Value) -> bool:
     return bool(mine) and not any(parent.lost for parent in value.parents)
 
 
-def _at(starts: list[_Value], values: list[_Value], file: str) -> Found | None:
+def _at(starts: list[_Value], values: list[_Value], file: str) -> Found:
     """The last place where known numbers end, unless it can't be told."""
     start = starts[-1]
     if any(
         one.name in OUTSIDE and one.status == "unknown"
         for one in (start, *start.parents)
     ):
-        return None
+        raise Silent("the numbers come from outside torch")
     number = start.chain[0]
     before = [
         value.chain[0]
@@ -498,12 +512,16 @@ def _at(starts: list[_Value], values: list[_Value], file: str) -> Found | None:
     return Found(Line(number, text), known, start.chain, len(starts))
 
 
-def _all_known(values: list[_Value], pool: _Pool, wrong: dict[str, Any]) -> bool:
-    """Whether every number was seen, and is in a right answer."""
+def _all_known(values: list[_Value], pool: _Pool, wrong: dict[str, Any]) -> None:
+    """Raise Silent, unless every number was seen and is in a right answer."""
     mine = [value for value in values if value.chain]
-    if not mine or any(value.drawn for value in mine):
-        return False
-    return all(_seen(value, mine, pool) for value in wrong.values())
+    if not mine:
+        raise Silent("torch computed nothing")
+    if any(value.drawn for value in mine):
+        raise Silent("numbers are drawn at random")
+    for name, value in wrong.items():
+        if not _seen(value, mine, pool):
+            raise Silent(f"the result was not seen or is no tensor ({name})")
 
 
 def _seen(value: Any, mine: list[_Value], pool: _Pool) -> bool:

@@ -53,6 +53,7 @@ class Outcome:
     built: bool = False  # the change is in an `__init__`
     seconds: float = 0.0  # that it took to find the line
     text: str = ""  # the whole message
+    why: str = ""  # why nothing was said
 
 
 # --- an answer as source --------------------------------------------------------------
@@ -187,12 +188,13 @@ def _tried(
 
     def locate(exercise, index, thing, cases, runs, expected):
         start = time.perf_counter()
-        call["found"] = found = located.locate(
-            exercise, index, thing, cases, runs, expected, others
-        )
-        call["seconds"] = time.perf_counter() - start
         call["asked"] = cases, runs, expected
-        return found
+        try:
+            call["found"] = located.look(exercise, index, thing, *call["asked"], others)
+        except located.Silent as reason:
+            call["why"] = str(reason)
+        call["seconds"] = time.perf_counter() - start
+        return call.get("found")
 
     with patch.object(engine, "locate", locate):
         report = examine(exercise, answers_with(exercise, index, thing), limit=LIMIT)
@@ -216,6 +218,7 @@ def _tried(
         built,
         call.get("seconds", 0.0),
         str(report),
+        call.get("why", ""),
     )
 
 
@@ -291,6 +294,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="which changes are drawn")
     parser.add_argument("--each", type=int, default=EACH, help="changes per answer")
     parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
+    parser.add_argument("--page", type=Path, default=TABLE, help="where messages go")
     options = parser.parse_args(arguments)
     try:
         asked = [find(name) for name in options.exercise] or exercises()
@@ -307,11 +311,11 @@ def main(arguments: list[str] | None = None) -> int:
     ):
         print(_row(name, outcomes), flush=True)
         every += outcomes
+        options.page.parent.mkdir(parents=True, exist_ok=True)
+        options.page.write_text(page(every), encoding="utf-8")
     print(_row("all", every))
     for sentence in sums(every):
         print(sentence)
-    TABLE.parent.mkdir(parents=True, exist_ok=True)
-    TABLE.write_text(page(every), encoding="utf-8")
     return 0
 
 
@@ -369,6 +373,12 @@ def sums(outcomes: list[Outcome]) -> list[str]:
         f"Of the lines named: {_share(near, len(lines))} the changed statement or the "
         f"next ({_share(nearer, len(outer))} where it is not in an __init__), "
         f"{_share(early, len(lines))} before it.",
+        *(
+            f"Silent in {count}: {why}."
+            for why, count in Counter(
+                one.why for one in outcomes if one.said == "nothing"
+            ).most_common()
+        ),
     ]
 
 
@@ -393,7 +403,7 @@ def page(outcomes: list[Outcome]) -> str:
     for one in outcomes:
         if one.said in ("line", "all known", "nothing", "shape"):
             parts += ["", f"## {one.exercise} {one.answer}: {one.said} {one.line}"]
-            parts += ["", f"`{one.mutant}`", "", "```", one.text, "```"]
+            parts += ["", f"`{one.mutant}` {one.why}", "", "```", one.text, "```"]
     return "\n".join(parts) + "\n"
 
 
