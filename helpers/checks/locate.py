@@ -37,9 +37,8 @@ from helpers.checks.observe import (
     untouched_world,
 )
 
-SECONDS = 2.0  # for everything together
-VALUES = 6000  # results of one run, at most
-NUMBERS = 2_000_000  # in all of them together, at most
+# For all runs together. The counts come first, as they are the same everywhere.
+VALUES, NUMBERS, SECONDS = 12_000, 3_000_000, 2.0
 WITHIN = 1e-9  # relative: how far two computations of a number may be apart
 HUGE = 1e8  # -1e9, -inf and the like stand for "blocked"
 RANDOM = (
@@ -56,27 +55,36 @@ class Found:
 
     line: Line | None  # the first whose numbers are in no right answer; None: none is
     known: int | None = None  # the line before it whose numbers still are in one
+    straight: bool = True  # every number before it is in a right answer
+    built: bool = False  # a class: what `__init__` makes was not looked at
     chain: tuple[int, ...] = ()  # the lines on the way to it, innermost first
     starts: int = 0  # how many such lines there are: this is the last
 
     def __str__(self) -> str:
         """What the student is told."""
-        if self.line is None:
-            return (
-                "All the numbers you compute occur in a right answer: a step is "
-                "missing, or another value is to be returned."
-            )
-        up_to, first = "", f"Line {self.line.number} is the first whose numbers do not"
-        if self.known is None:
-            first = f"Line {self.line.number} is the first whose numbers occur in none"
-            first += " of the right answers that we have"
+        if self.line is None and self.straight:
+            so = "All the numbers you compute occur in a right answer"
+        elif self.line is None:
+            so = "All the numbers you compute occur in right answers or lead to such"
+        elif self.known is None:
+            so = f"{self._at} is the first whose numbers occur in none of the right "
+            so += "answers that we have"
+        elif self.straight:
+            so = f"Up to line {self.known} your numbers also occur in right answers "
+            so += f"that we have. {self._at} is the first whose numbers do not"
         else:
-            up_to = f"Up to line {self.known} your numbers also occur in right answers "
-            up_to += "that we have. "
-        return (
-            f"{up_to}{first} ({self.line.text}): it may be another way, or the mistake "
-            "is there or shortly before."
-        )
+            so = f"Line {self.known} still computes numbers that occur in right "
+            so += f"answers that we have. {self._at} is the first after it whose "
+            so += "numbers occur in none"
+        if self.line is None:
+            return f"{so}: a step is missing, or another value is to be returned."
+        built = ", or in `__init__`" if self.built else ""
+        so += ": it may be another way, or the mistake is there or shortly before"
+        return f"{so}{built}."
+
+    @property
+    def _at(self) -> str:
+        return f"Line {self.line.number} ({self.line.text})"
 
 
 @dataclass(eq=False)
@@ -102,6 +110,33 @@ class Silent(Exception):
     """Nothing can be said; the message is the reason."""
 
 
+class _Budget:
+    """What may be spent on an answer: values, numbers in them, and seconds."""
+
+    def __init__(self) -> None:
+        self.values = self.numbers = 0
+        self.spent, self.over = stopwatch(), ""
+
+    @property
+    def seconds(self) -> float:
+        """What is left of them."""
+        return SECONDS - self.spent()
+
+    def spend(self, numbers: int) -> None:
+        """Take a value into account.
+
+        Raises:
+            TimeUp: It is one too many, and the run ends.
+        """
+        self.values, self.numbers = self.values + 1, self.numbers + numbers
+        if self.values > VALUES or self.numbers > NUMBERS:
+            self.over = "more is computed than can be kept"
+        elif self.seconds < 0:
+            self.over = "it takes too long"
+        if self.over:
+            raise TimeUp
+
+
 class _Watch(TorchDispatchMode):
     """Notes the result of every operation of torch."""
 
@@ -109,18 +144,15 @@ class _Watch(TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         return False  # nothing is compiled here; otherwise torch imports for seconds
 
-    def __init__(self, file: str | None, spent: Any, limit: float) -> None:
+    def __init__(self, file: str | None, budget: _Budget) -> None:
         super().__init__()
-        self.file, self.spent, self.limit = file, spent, limit
+        self.file, self.budget = file, budget
         self.values: list[_Value] = []
         self.latest: dict[Any, _Value] = {}  # tensor or memory -> its last value
         self.alive: list[Tensor] = []  # so that no other tensor gets the same id
-        self.count, self.over = 0, ""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         """Run an operation and note what came out."""
-        if self.spent() > self.limit:
-            raise TimeUp
         kwargs = kwargs or {}
         chain, built = _frames(self.file) if self.file else ((), False)
         operands = list(_tensors((args, tuple(kwargs.values()))))
@@ -147,10 +179,7 @@ class _Watch(TorchDispatchMode):
         return found
 
     def _keep(self, name, tensor, chain, built, parents, partial=False) -> _Value:
-        self.count += tensor.numel()
-        if len(self.values) >= VALUES or self.count > NUMBERS:
-            self.over = "more values than can be kept"
-            raise TimeUp
+        self.budget.spend(tensor.numel())
         value = _Value(name, *_numbers(tensor), chain, built, partial, parents)
         drawn = chain and not built and any(word in name for word in RANDOM)
         value.drawn = bool(drawn) or any(one.drawn for one in parents)
@@ -242,15 +271,15 @@ def look(
         raise Silent("parts or gradients alone are wrong")
     if others is None:
         others = right_answers(exercise, index)
-    spent, asked = stopwatch(), replace(cases[place], gradient=False)
+    budget, asked = _Budget(), replace(cases[place], gradient=False)
     answer = exercise.answers[index]
     for double in (True, False):
         case = _doubled(asked) if double else asked
-        run, watch = _watched(thing, answer, case, None, double, file, spent)
+        run, watch = _watched(thing, answer, case, None, double, file, budget)
         if run.raised is not None:
             continue
         seen = [
-            _watched(other, answer, case, run.module, double, None, spent)
+            _watched(other, answer, case, run.module, double, None, budget)
             for other in others
         ]
         right, _ = seen[0]
@@ -268,19 +297,17 @@ def _watched(
     donor: Any,
     double: bool,
     file: str | None,
-    spent: Any,
+    budget: _Budget,
 ) -> tuple[Run, _Watch]:
     """Run an answer on a case with every operation noted."""
-    watch = _Watch(file, spent, SECONDS)
+    watch = _Watch(file, budget)
     with untouched_world():
         if double:
             torch.set_default_dtype(torch.float64)
         with watch:
-            run = run_case(thing, answer, case, SECONDS - spent(), donor)
-    if watch.over:
-        raise Silent(watch.over)
+            run = run_case(thing, answer, case, budget.seconds, donor)
     if isinstance(run.raised, TimeUp):
-        raise Silent("it takes too long")
+        raise Silent(budget.over or "it takes too long")
     return run, watch
 
 
@@ -430,14 +457,19 @@ def _among(numbers: np.ndarray, known: np.ndarray, exact: float) -> bool:
 def _found(
     values: list[_Value], pool: _Pool, wrong: dict[str, Any], file: str
 ) -> Found:
-    """Compare what the student computed with what right answers compute."""
-    asked = any(_kind_of(value) == "whole" for value in wrong.values())
-    _mark(values, pool, asked)
-    starts = [value for value in values if _starts(value)]
-    if starts:
-        return _at(starts, values, file)
+    """Compare what the student computed with what right answers compute.
+
+    Ids and masks differ on many a right way: they are asked where they are the wrong
+    result, or where all other numbers are known.
+    """
+    whole = any(_kind_of(value) == "whole" for value in wrong.values())
+    for asked in (whole, True):
+        _mark(values, pool, asked)
+        starts = [value for value in values if _starts(value)]
+        if starts:
+            return _at(starts, values, file)
     _all_known(values, pool, wrong)
-    return Found(None)
+    return Found(None, straight=all(one.status != "unknown" for one in values))
 
 
 def _kind_of(value: Any) -> str:
@@ -449,7 +481,7 @@ def _mark(values: list[_Value], pool: _Pool, asked: bool) -> None:
     given = [_telling(one.numbers) for one in values if not one.mine and _floats(one)]
     given = np.unique(np.concatenate([np.zeros(0), *given]))
     for value in values:
-        value.status = _status(value, pool, given, asked)
+        value.status, value.leads = _status(value, pool, given, asked), False
     for value in reversed(values):
         if value.status == "known" or value.leads:
             for parent in value.parents:
@@ -501,15 +533,23 @@ def _at(starts: list[_Value], values: list[_Value], file: str) -> Found:
         for one in (start, *start.parents)
     ):
         raise Silent("the numbers come from outside torch")
-    number = start.chain[0]
+    number, earlier = start.chain[0], values[: values.index(start)]
     before = [
-        value.chain[0]
-        for value in values[: values.index(start)]
-        if value.status == "known" and value.chain and value.chain[0] < number
+        one.chain[0]
+        for one in earlier
+        if one.status == "known" and one.chain and one.chain[0] < number
     ]
-    text = linecache.getline(file, number).strip()
-    known = before[-1] if before else None
-    return Found(Line(number, text), known, start.chain, len(starts))
+    straight = all(one.status != "unknown" for one in earlier)
+    if not before and not straight:
+        raise Silent("right answers are left in more than one place")
+    return Found(
+        Line(number, linecache.getline(file, number).strip()),
+        before[-1] if before else None,
+        straight,
+        any(one.built and one.chain for one in values),
+        start.chain,
+        len(starts),
+    )
 
 
 def _all_known(values: list[_Value], pool: _Pool, wrong: dict[str, Any]) -> None:

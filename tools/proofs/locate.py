@@ -54,6 +54,7 @@ class Outcome:
     seconds: float = 0.0  # that it took to find the line
     text: str = ""  # the whole message
     why: str = ""  # why nothing was said
+    starts: int = 0  # how many lines could have been named
 
 
 # --- an answer as source --------------------------------------------------------------
@@ -219,12 +220,16 @@ def _tried(
         call.get("seconds", 0.0),
         str(report),
         call.get("why", ""),
+        found.starts if found else 0,
     )
 
 
 def _explained(evidence: tuple[str, ...]) -> bool:
     """Whether a shape, a dtype or a part was wrong, which is told."""
-    signs = ("expected shape", "but there is none", "it promises (", "The attribute ")
+    signs = (
+        "expected shape", "expected a ", "but there is none", "it promises (",
+        "The attribute ",
+    )  # fmt: skip
     return any(sign in line for line in evidence for sign in signs)
 
 
@@ -403,7 +408,14 @@ def page(outcomes: list[Outcome]) -> str:
     for one in outcomes:
         if one.said in ("line", "all known", "nothing", "shape"):
             parts += ["", f"## {one.exercise} {one.answer}: {one.said} {one.line}"]
-            parts += ["", f"`{one.mutant}` {one.why}", "", "```", one.text, "```"]
+            parts += [
+                "",
+                f"`{one.mutant}` {one.why or one.starts}",
+                "",
+                "```",
+                one.text,
+                "```",
+            ]
     return "\n".join(parts) + "\n"
 
 
