@@ -56,16 +56,17 @@ class Found:
     line: Line | None  # the first whose numbers are in no right answer; None: none is
     known: int | None = None  # the line before it whose numbers still are in one
     straight: bool = True  # every number before it is in a right answer
+    whole: bool = False  # ids or masks, which were not compared, are in none
     built: bool = False  # a class: what `__init__` makes was not looked at
     chain: tuple[int, ...] = ()  # the lines on the way to it, innermost first
     starts: int = 0  # how many such lines there are: this is the last
 
     def __str__(self) -> str:
         """What the student is told."""
-        if self.line is None and self.straight:
-            so = "All the numbers you compute occur in a right answer"
-        elif self.line is None:
-            so = "All the numbers you compute occur in right answers or lead to such"
+        if self.line is None:
+            so = "Apart from ids and masks, all" if self.whole else "All"
+            so += " the numbers you compute occur in "
+            so += "a right answer" if self.straight else "right answers or lead to such"
         elif self.known is None:
             so = f"{self._at} is the first whose numbers occur in none of the right "
             so += "answers that we have"
@@ -269,6 +270,9 @@ def look(
         raise Silent("no code to be seen")
     if place is None:
         raise Silent("parts or gradients alone are wrong")
+    wrong = _wrong(runs[place], expected[place], cases[place])
+    if not any(map(_comparable, wrong.values())):
+        raise Silent("the result is no tensor")
     if others is None:
         others = right_answers(exercise, index)
     budget, asked = _Budget(), replace(cases[place], gradient=False)
@@ -457,19 +461,61 @@ def _among(numbers: np.ndarray, known: np.ndarray, exact: float) -> bool:
 def _found(
     values: list[_Value], pool: _Pool, wrong: dict[str, Any], file: str
 ) -> Found:
-    """Compare what the student computed with what right answers compute.
+    """Compare what the student computed with what right answers compute."""
+    _mark(values, pool, any(_kind_of(one) == "whole" for one in wrong.values()))
+    results = {name: _results(value, values) for name, value in wrong.items()}
+    leading = _ancestors([one for some in results.values() for one in some])
+    starts = [one for one in values if id(one) in leading and _starts(one)]
+    if starts:
+        return _at(starts, values, file)
+    if any(value.drawn for value in values if value.chain):
+        raise Silent("numbers are drawn at random")
+    for some in results.values():
+        if not any(one.status in ("known", "given") for one in some):
+            raise Silent("the result was not seen, or is not known")
+    return Found(
+        None,
+        straight=all(one.status != "unknown" for one in values),
+        whole=any(_strange(one, pool) for one in values),
+    )
 
-    Ids and masks differ on many a right way: they are asked where they are the wrong
-    result, or where all other numbers are known.
-    """
-    whole = any(_kind_of(value) == "whole" for value in wrong.values())
-    for asked in (whole, True):
-        _mark(values, pool, asked)
-        starts = [value for value in values if _starts(value)]
-        if starts:
-            return _at(starts, values, file)
-    _all_known(values, pool, wrong)
-    return Found(None, straight=all(one.status != "unknown" for one in values))
+
+def _strange(value: _Value, pool: _Pool) -> bool:
+    """Whether it holds ids or a mask that no right answer has."""
+    whole = value.kind == "whole" and value.chain and value.status == "neutral"
+    several = whole and value.numbers.size and np.ptp(value.numbers)
+    return bool(several) and value.numbers.tobytes() not in pool.whole
+
+
+def _results(value: Any, values: list[_Value]) -> list[_Value]:
+    """The values that were seen and are this result."""
+    if isinstance(value, float):
+        value = torch.tensor(value, dtype=torch.float64)
+    if not isinstance(value, Tensor):
+        return []
+    numbers, kind, exact = _numbers(value)
+    return [
+        one
+        for one in values
+        if one.mine
+        and (one.kind, one.numbers.size) == (kind, numbers.size)
+        and np.allclose(one.numbers, numbers, rtol=exact, atol=1e-12, equal_nan=True)
+    ]
+
+
+def _ancestors(values: list[_Value]) -> set[int]:
+    """The ids of these values, and of all that they were computed from."""
+    found: set[int] = set()
+    while values:
+        one = values.pop()
+        if id(one) not in found:
+            found.add(id(one))
+            values += one.parents
+    return found
+
+
+def _comparable(value: Any) -> bool:
+    return isinstance(value, Tensor | float)
 
 
 def _kind_of(value: Any) -> str:
@@ -502,7 +548,7 @@ def _status(value: _Value, pool: _Pool, given: np.ndarray, asked: bool) -> str:
     if value.built or value.drawn or value.name in EMPTY or value.kind == "half":
         return "neutral"
     if value.kind == "whole":
-        if not asked or len(np.unique(value.numbers)) < 2 or value.partial:
+        if not asked or len(set(value.numbers.tolist())) < 2 or value.partial:
             return "neutral"
         return "known" if value.numbers.tobytes() in pool.whole else "unknown"
     telling = _telling(value.numbers)
@@ -546,35 +592,7 @@ def _at(starts: list[_Value], values: list[_Value], file: str) -> Found:
         Line(number, linecache.getline(file, number).strip()),
         before[-1] if before else None,
         straight,
-        any(one.built and one.chain for one in values),
-        start.chain,
-        len(starts),
-    )
-
-
-def _all_known(values: list[_Value], pool: _Pool, wrong: dict[str, Any]) -> None:
-    """Raise Silent, unless every number was seen and is in a right answer."""
-    mine = [value for value in values if value.chain]
-    if not mine:
-        raise Silent("torch computed nothing")
-    if any(value.drawn for value in mine):
-        raise Silent("numbers are drawn at random")
-    for name, value in wrong.items():
-        if not _seen(value, mine, pool):
-            raise Silent(f"the result was not seen or is no tensor ({name})")
-
-
-def _seen(value: Any, mine: list[_Value], pool: _Pool) -> bool:
-    """Whether a result was computed by torch, and all its numbers are known."""
-    if isinstance(value, float):
-        value = torch.tensor(value, dtype=torch.float64)
-    if not isinstance(value, Tensor):
-        return False
-    numbers, kind, exact = _numbers(value)
-    if kind == "whole":
-        return numbers.tobytes() in pool.whole
-    telling = _telling(numbers)
-    return pool.holds(telling, exact) and any(
-        one.kind == kind and _among(telling, _telling(one.numbers), exact)
-        for one in mine
+        built=any(one.built and one.chain for one in values),
+        chain=start.chain,
+        starts=len(starts),
     )
