@@ -15,7 +15,7 @@ import pkgutil
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
@@ -40,6 +40,7 @@ from helpers.checks.observe import (
 # For all runs together. The counts come first, as they are the same everywhere.
 VALUES, NUMBERS, SECONDS = 12_000, 3_000_000, 2.0
 WITHIN = 1e-9  # relative: how far two computations of a number may be apart
+COARSE = 1e-4  # float16 is beyond it: any two numbers may be equal there
 HUGE = 1e8  # -1e9, -inf and the like stand for "blocked"
 RANDOM = (
     "bernoulli", "dropout", "exponential", "multinomial", "normal", "rand", "uniform"
@@ -94,7 +95,6 @@ class _Value:
 
     name: str  # of the operation
     numbers: np.ndarray  # all of them, as they stood then
-    kind: str  # "float", "whole" (int or bool), or "half", too coarse to compare
     exact: float  # how far equal numbers may be apart
     chain: tuple[int, ...]  # the student's lines on the way to it, innermost first
     built: bool  # made in an `__init__`
@@ -105,6 +105,16 @@ class _Value:
     status: str = ""
     leads: bool = False  # something known was computed from it
     lost: bool = False  # it, or something it was computed from, is unknown for good
+
+    @cached_property
+    def telling(self) -> np.ndarray:
+        """Its numbers that tell something; ids and masks have none."""
+        return _telling(self.numbers)
+
+    @property
+    def simple(self) -> bool:
+        """Whether it can only be compared as a whole."""
+        return not len(self.telling)
 
 
 class Silent(Exception):
@@ -266,6 +276,8 @@ def look(
     """
     file = blanks.file_of(thing)
     place = first_wrong(cases, runs, expected)
+    if not exercise.locates:
+        raise Silent("not in this exercise")
     if file is None:
         raise Silent("no code to be seen")
     if place is None:
@@ -400,16 +412,15 @@ def _memory(tensor: Tensor) -> tuple:
     return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype
 
 
-def _numbers(tensor: Tensor) -> tuple[np.ndarray, str, float]:
-    """All numbers of a tensor, what kind they are, and how exact."""
+def _numbers(tensor: Tensor) -> tuple[np.ndarray, float]:
+    """All numbers of a tensor, and how far equal ones may be apart."""
     tensor = tensor.detach()
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.resolve_conj())
     if not tensor.is_floating_point():
-        return tensor.reshape(-1).to(torch.int64).cpu().numpy().copy(), "whole", 0.0
+        return tensor.reshape(-1).double().cpu().numpy().copy(), WITHIN
     exact = max(WITHIN, 64 * torch.finfo(tensor.dtype).eps)
-    numbers = tensor.reshape(-1).double().cpu().numpy().copy()
-    return numbers, "float" if exact < 1e-4 else "half", exact
+    return tensor.reshape(-1).double().cpu().numpy().copy(), exact
 
 
 def _frames(file: str) -> tuple[tuple[int, ...], bool]:
@@ -435,16 +446,21 @@ class _Pool:
 
     def __init__(self, watches: list[_Watch]) -> None:
         values = [value for watch in watches for value in watch.values]
-        floats = [_telling(one.numbers) for one in values if one.kind == "float"]
-        self.floats = np.unique(np.concatenate([np.zeros(0), *floats]))
-        self.whole = {one.numbers.tobytes() for one in values if one.kind == "whole"}
-        self.whole |= {
-            (1 - one.numbers).tobytes() for one in values if one.kind == "whole"
-        }
+        self.floats = _all(values)
+        self.wholes = {_key(one.numbers) for one in values if one.simple}
+        self.wholes |= {_key(1 - one.numbers) for one in values if one.simple}
 
     def holds(self, numbers: np.ndarray, exact: float) -> bool:
         """Whether every one of these numbers is in a right answer."""
         return _among(numbers, self.floats, exact)
+
+
+def _all(values: list[_Value]) -> np.ndarray:
+    return np.unique(np.concatenate([np.zeros(0), *(one.telling for one in values)]))
+
+
+def _key(numbers: np.ndarray) -> bytes:
+    return (numbers + 0.0).tobytes()  # without a zero below zero
 
 
 def _among(numbers: np.ndarray, known: np.ndarray, exact: float) -> bool:
@@ -462,7 +478,7 @@ def _found(
     values: list[_Value], pool: _Pool, wrong: dict[str, Any], file: str
 ) -> Found:
     """Compare what the student computed with what right answers compute."""
-    _mark(values, pool, any(_kind_of(one) == "whole" for one in wrong.values()))
+    _mark(values, pool, any(map(_is_simple, wrong.values())))
     results = {name: _results(value, values) for name, value in wrong.items()}
     leading = _ancestors([one for some in results.values() for one in some])
     starts = [one for one in values if id(one) in leading and _starts(one)]
@@ -482,9 +498,9 @@ def _found(
 
 def _strange(value: _Value, pool: _Pool) -> bool:
     """Whether it holds ids or a mask that no right answer has."""
-    whole = value.kind == "whole" and value.chain and value.status == "neutral"
-    several = whole and value.numbers.size and np.ptp(value.numbers)
-    return bool(several) and value.numbers.tobytes() not in pool.whole
+    neutral = value.chain and value.simple and value.status == "neutral"
+    unknown = neutral and _key(value.numbers) not in pool.wholes
+    return bool(unknown) and _varies(value.numbers)
 
 
 def _results(value: Any, values: list[_Value]) -> list[_Value]:
@@ -493,12 +509,12 @@ def _results(value: Any, values: list[_Value]) -> list[_Value]:
         value = torch.tensor(value, dtype=torch.float64)
     if not isinstance(value, Tensor):
         return []
-    numbers, kind, exact = _numbers(value)
+    numbers, exact = _numbers(value)
     return [
         one
         for one in values
         if one.mine
-        and (one.kind, one.numbers.size) == (kind, numbers.size)
+        and one.numbers.size == numbers.size
         and np.allclose(one.numbers, numbers, rtol=exact, atol=1e-12, equal_nan=True)
     ]
 
@@ -518,47 +534,44 @@ def _comparable(value: Any) -> bool:
     return isinstance(value, Tensor | float)
 
 
-def _kind_of(value: Any) -> str:
-    return _numbers(value)[1] if isinstance(value, Tensor) else ""
+def _is_simple(value: Any) -> bool:
+    return isinstance(value, Tensor) and not len(_telling(_numbers(value)[0]))
 
 
 def _mark(values: list[_Value], pool: _Pool, asked: bool) -> None:
     """Give every value its status, and say which lead to known ones."""
-    given = [_telling(one.numbers) for one in values if not one.mine and _floats(one)]
-    given = np.unique(np.concatenate([np.zeros(0), *given]))
+    given = _all([one for one in values if not one.mine])
     for value in values:
         value.status, value.leads = _status(value, pool, given, asked), False
     for value in reversed(values):
         if value.status == "known" or value.leads:
             for parent in value.parents:
-                parent.leads |= parent.kind == value.kind
+                parent.leads |= parent.simple == value.simple
     for value in values:
         value.lost = value.status == "unknown" and not value.leads
         if value.status in ("unknown", "neutral"):
             value.lost |= any(parent.lost for parent in value.parents)
 
 
-def _floats(value: _Value) -> bool:
-    return value.kind == "float"
-
-
 def _status(value: _Value, pool: _Pool, given: np.ndarray, asked: bool) -> str:
     if not value.mine and value.name != "outside":
         return "given"
-    if value.built or value.drawn or value.name in EMPTY or value.kind == "half":
+    if value.built or value.drawn or value.name in EMPTY or value.exact > COARSE:
         return "neutral"
-    if value.kind == "whole":
-        if not asked or len(set(value.numbers.tolist())) < 2 or value.partial:
+    if value.simple:
+        if not asked or value.partial or not _varies(value.numbers):
             return "neutral"
-        return "known" if value.numbers.tobytes() in pool.whole else "unknown"
-    telling = _telling(value.numbers)
-    if not len(telling):
-        return "neutral"
-    if _among(telling, given, value.exact):
+        return "known" if _key(value.numbers) in pool.wholes else "unknown"
+    if _among(value.telling, given, value.exact):
         return "given"
-    if pool.holds(telling, value.exact):
+    if pool.holds(value.telling, value.exact):
         return "known"
-    return "unknown" if len(telling) >= 3 or _from_given(value) else "neutral"
+    several = len(value.telling) >= 3 or _from_given(value)
+    return "unknown" if several else "neutral"
+
+
+def _varies(numbers: np.ndarray) -> bool:
+    return bool(numbers.size) and bool((numbers != numbers[0]).any())
 
 
 def _from_given(value: _Value) -> bool:
