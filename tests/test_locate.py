@@ -12,10 +12,12 @@ from worlds import world
 
 from helpers.checks import engine
 from helpers.checks import locate as located
+from helpers.checks.blanks import Line
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
 from helpers.checks.locate import Found, locate
 from helpers.checks.observe import run_cases
 from tools.build.lesson_cells import typed
+from tools.proofs import locate as measured
 
 
 def numbers(*size, seed=0):
@@ -410,3 +412,96 @@ def test_a_course_exercise_has_answers_to_compare_with():
 def test_numbers_that_anyone_has_tell_nothing():
     array = np.array([0.0, 1.0, -2.5, 0.25, np.inf, -1e9, np.nan, 1e-17, 0.3, 0.3])
     assert located._telling(array).tolist() == [0.3]
+
+
+def test_an_exercise_may_stay_silent():
+    assert found(WRONG, exercise=replace(MIXED, locates=False)) is None
+
+
+PLACES = replace(
+    MIXED,
+    answers=(Answer("places", lambda mask: mask.cumsum(-1) - mask, {"places": "n"}),),
+    cases=lambda seed: [Case("mask", (torch.tensor([[1, 0, 1, 1], [0, 1, 1, 1]]),))],
+)
+
+
+def test_ids_are_compared_as_a_whole():
+    source = "def places(mask):\n    until = mask.cumsum(-1)\n    return until + mask"
+    one = found(source, exercise=PLACES, others=PLACES.references, name="places")
+    assert (one.line.number, one.known) == (3, 2)
+
+
+def test_strange_ids_on_the_way_are_left_out_of_what_is_said():
+    source = """
+def mixed(x, y):
+    order = x.argsort(-1, descending=True)
+    return x.gather(-1, order).gather(-1, order.argsort(-1)).softmax(-1) @ y
+"""
+    assert str(found(source)).startswith("Apart from ids and masks, all the numbers ")
+
+
+def test_a_line_that_the_wrong_result_does_not_hang_on_is_not_accused():
+    source = """
+def mixed(x, y):
+    aside = x.cos()
+    return x.softmax(-1) @ y
+"""
+    assert found(source).line is None and not found(source).straight
+
+
+# --- the measurement ------------------------------------------------------------------
+
+CELL = (
+    "def second(x):\n    return x + 1\n\ndef first(x):\n    y = second(x)\n    return y"
+)
+
+
+def test_the_changed_line_is_found_again():
+    assert measured._changed(CELL, CELL.replace("x + 1", "x - 1")) == (2, False)
+    assert measured._changed(CELL, CELL.replace("y = second(x)", "pass")) == (5, False)
+
+
+@pytest.mark.parametrize(
+    ("line", "chain", "changed", "where"),
+    [
+        (5, (5,), 5, "exact"),
+        (2, (2, 5), 5, "exact"),
+        (6, (6,), 5, "later"),
+        (2, (2, 5), 6, "before"),
+        (5, (5,), 2, "before"),
+        (6, (6,), 2, "next"),
+    ],
+)
+def test_a_named_line_is_placed_beside_the_changed_one(line, chain, changed, where):
+    exercise = replace(MIXED, cases=lambda seed: [Case("one", (numbers(3),))])
+    thing, answer = typed(CELL, "first"), Answer("first", torch.sin)
+    exercise = replace(exercise, answers=(answer,))
+    cases = exercise.cases(0)
+    asked = (
+        cases,
+        run_cases(thing, answer, cases, 5.0),
+        run_cases(torch.sin, answer, cases, 5.0),
+    )
+    call = {"found": Found(Line(line, ""), chain=chain), "asked": asked}
+    assert measured._where(exercise, 0, thing, changed, call) == where
+
+
+def test_a_seed_draws_its_own_changes_and_an_answer_is_not_compared_with_itself():
+    exercise = engine.find("6.1")
+    one, same, other = (list(measured.drawn(exercise, 1, seed)) for seed in (0, 0, 1))
+    assert [str(a.mutant) for a in one] == [str(a.mutant) for a in same]
+    assert {str(a.mutant) for a in one} != {str(a.mutant) for a in other}
+    assert len(one) == len(located.variants(6)["6.1"])
+    text = "\n".join(measured.sums(one))
+    assert f"{len(one)} changed answers: " in text
+    assert measured.main(["6.99"]) == 2
+
+
+def test_answers_that_share_code_are_left_out_together():
+    several = located.variants(2)["2.2"]
+    shared = [measured._shared(one) for one in several]
+    assert all(shared)
+    assert not shared[0] & shared[-1]
+    assert ("helpers.exercises.attention.variants.scaled", several[0].__name__) in (
+        shared[0]
+    )
