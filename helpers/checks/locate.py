@@ -287,22 +287,28 @@ def look(
         raise Silent("the result is no tensor")
     if others is None:
         others = right_answers(exercise, index)
+    others = list(others)
     budget, asked = _Budget(), replace(cases[place], gradient=False)
-    answer = exercise.answers[index]
+    answer, rest = exercise.answers[index], (None, budget)
     for double in (True, False):
         case = _doubled(asked) if double else asked
         run, watch = _watched(thing, answer, case, None, double, file, budget)
         if run.raised is not None:
             continue
-        seen = [
-            _watched(other, answer, case, run.module, double, None, budget)
-            for other in others
-        ]
-        right, _ = seen[0]
+        right, first = _watched(others[0], answer, case, run.module, double, *rest)
         wrong = right.raised is None and _wrong(run, right, case)
-        if wrong:
-            pool = _Pool([watch for right, watch in seen if right.raised is None])
-            return _found(watch.values, pool, wrong, file)
+        if not wrong:
+            continue
+        results = [_results(value, watch.values) for value in wrong.values()]
+        if not _promising(results):
+            raise Silent("the result was not seen")
+        seen = [
+            _watched(other, answer, case, run.module, double, *rest)
+            for other in others[1:]
+        ]
+        pool = _Pool([first, *(w for right, w in seen if right.raised is None)])
+        _mark(watch.values, pool, any(map(_is_simple, wrong.values())))
+        return _found(watch.values, pool, results, file)
     raise Silent("it raises, or is right, when it is asked again")
 
 
@@ -474,19 +480,25 @@ def _among(numbers: np.ndarray, known: np.ndarray, exact: float) -> bool:
     return bool((apart <= exact * np.abs(numbers) + 1e-13).all())
 
 
+def _promising(results: list[list[_Value]]) -> bool:
+    """Whether the wrong results came from something that can be compared."""
+    return any(
+        one.chain and (not one.simple or _varies(one.numbers))
+        for one in _ancestors(results).values()
+    )
+
+
 def _found(
-    values: list[_Value], pool: _Pool, wrong: dict[str, Any], file: str
+    values: list[_Value], pool: _Pool, results: list[list[_Value]], file: str
 ) -> Found:
-    """Compare what the student computed with what right answers compute."""
-    _mark(values, pool, any(map(_is_simple, wrong.values())))
-    results = {name: _results(value, values) for name, value in wrong.items()}
-    leading = _ancestors([one for some in results.values() for one in some])
+    """Say what the marks of the values mean for the wrong results."""
+    leading = _ancestors(results)
     starts = [one for one in values if id(one) in leading and _starts(one)]
     if starts:
         return _at(starts, values, file)
     if any(value.drawn for value in values if value.chain):
         raise Silent("numbers are drawn at random")
-    for some in results.values():
+    for some in results:
         if not any(one.status in ("known", "given") for one in some):
             raise Silent("the result was not seen, or is not known")
     return Found(
@@ -519,14 +531,15 @@ def _results(value: Any, values: list[_Value]) -> list[_Value]:
     ]
 
 
-def _ancestors(values: list[_Value]) -> set[int]:
-    """The ids of these values, and of all that they were computed from."""
-    found: set[int] = set()
-    while values:
-        one = values.pop()
+def _ancestors(results: list[list[_Value]]) -> dict[int, _Value]:
+    """These values, and all that they were computed from, by their ids."""
+    found: dict[int, _Value] = {}
+    left = [one for some in results for one in some]
+    while left:
+        one = left.pop()
         if id(one) not in found:
-            found.add(id(one))
-            values += one.parents
+            found[id(one)] = one
+            left += one.parents
     return found
 
 
