@@ -123,6 +123,9 @@ def mixed(x, y):
 
 def test_a_right_detour_is_not_accused():
     assert place(DETOUR) == (7, 6)
+    one = found(DETOUR.replace("out * y.shape[0]", "out"))
+    assert one == Found(None, straight=False)
+    assert "occur in right answers or lead to such: a step is missing" in str(one)
 
 
 def test_the_mistake_after_which_nothing_comes_back_is_named_inside_a_detour():
@@ -175,6 +178,7 @@ FLAWED = """
 class Layer(nn.Module):
     def __init__(self, width):
         super().__init__()
+        self.unused = nn.Linear(2, 3)  # so that W is drawn otherwise
         self.norm = nn.LayerNorm(4)
         self.W = nn.Linear(width, 4)
 
@@ -188,7 +192,7 @@ class Layer(nn.Module):
 
 def test_right_answers_run_on_the_students_own_weights():
     one = found(FLAWED, exercise=LAYER, others=(Layer,), name="Layer")
-    assert (one.line.number, one.known) == (11, 10)  # the variance, with n - 1
+    assert (one.line.number, one.known) == (12, 11)  # the variance, with n - 1
     assert str(one).endswith("or shortly before, or in `__init__`.")
 
 
@@ -207,17 +211,25 @@ def test_an_embedding_in_float32_is_asked_in_float64():
         cases=lambda seed: [Case("ids", (torch.tensor([[1, 2, 3], [4, 5, 6]]),))],
     )
     source = """
+SEEN = []
+
 class Table(nn.Module):
     def __init__(self):
         super().__init__()
         self.table = nn.Embedding(7, 5)
 
     def forward(self, ids):
+        SEEN.append(self.table.weight.dtype)
         middle = self.table(ids).mean(1)
         return (middle * 2).softmax(-1)
 """
-    one = found(source, exercise=exercise, others=(Table,), name="Table")
-    assert one.line.number == 9
+    Mine = typed(source, "Table")
+    cases, answer = exercise.cases(0), exercise.answers[0]
+    runs = run_cases(Mine, answer, cases, 5.0)
+    expected = run_cases(Table, answer, cases, 5.0)
+    one = locate(exercise, 0, Mine, cases, runs, expected, [Table])
+    assert one.line.number == 12
+    assert Mine.forward.__globals__["SEEN"] == [torch.float32, torch.float64]
 
 
 MASK = replace(
@@ -348,6 +360,11 @@ def test_it_never_raises_and_leaves_nothing(body, capsys):
     assert one is None or isinstance(one, Found)
     assert world() == before and _get_current_dispatch_mode() is None
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_fault_of_its_own_is_not_shown_to_a_student(monkeypatch):
+    monkeypatch.setattr(located, "_found", lambda *_: 1 / 0)
+    assert found(WRONG) is None
 
 
 def test_the_inputs_and_the_students_things_stay_as_they_are():

@@ -46,7 +46,6 @@ RANDOM = (
     "bernoulli", "dropout", "exponential", "multinomial", "normal", "rand", "uniform"
 )  # fmt: skip
 EMPTY = ("empty", "new_empty")
-OUTSIDE = ("outside", "lift_fresh")  # where numbers come in from Python or NumPy
 CELL = _observe.__code__  # where the harness ends and the answer's frames begin
 
 
@@ -600,11 +599,6 @@ def _starts(value: _Value) -> bool:
 def _at(starts: list[_Value], values: list[_Value], file: str) -> Found:
     """The last place where known numbers end, unless it can't be told."""
     start = starts[-1]
-    if any(
-        one.name in OUTSIDE and one.status == "unknown"
-        for one in (start, *start.parents)
-    ):
-        raise Silent("the numbers come from outside torch")
     number, earlier = start.chain[0], values[: values.index(start)]
     before = [
         one.chain[0]
