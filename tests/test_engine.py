@@ -257,7 +257,7 @@ def test_wrong_and_unknown_reports_evidence_and_never_guesses():
     text = str(report)
     assert "y: " in text and "entries differ, the first at [" in text
     assert "Is all of it positive? No: one is -" in text
-    assert "What happened" not in text and "Where to look" not in text
+    assert "What happened" not in text and "Line" not in text
 
 
 def test_properties_are_asked_only_of_results_of_the_right_kind():

@@ -18,6 +18,7 @@ from helpers.checks import blanks, progress
 from helpers.checks import report as told
 from helpers.checks.compare import Yardstick, rounded
 from helpers.checks.exercise import Answer, Case, Exercise
+from helpers.checks.locate import locate
 from helpers.checks.observe import (
     Run,
     cases_of,
@@ -231,7 +232,13 @@ def _examine_one(
     seen = (cases, runs, expected, yardsticks)
     trial = Trial(answer, thing, *([some[n] for n in order] for some in seen))
     known = None if len(runs) < len(cases) else recognise(exercise, index, trial)
-    odd = () if known or trial.runs[0].raised is not None else symptoms(trial)
+    odd = []
+    if known is None and trial.runs[0].raised is None:
+        odd += symptoms(trial)
+        if not grading():
+            seen = trial.cases, trial.runs, trial.expected
+            where = locate(exercise, index, thing, *seen)
+            odd += [str(where)] if where else []
     return told.failed(exercise, trial, len(failing), known, odd, file)
 
 

@@ -110,6 +110,7 @@ class Exercise:
     proves: str = ""  # what passing has shown: "shape, scale, mask"
     properties: tuple[Property, ...] = ()
     misconceptions: tuple[Misconception, ...] = ()
+    locates: bool = True  # False: right ways part early here and don't meet again
 
     def __post_init__(self) -> None:
         """Refuse an exercise that the rest of the course could not handle."""

@@ -172,6 +172,7 @@ EXERCISES = (
         answers=(Answer("perplexity", reference, {"perplexity": ""}),),
         cases=_cases,
         proves="the shift, the mean, the exponential, texts of four lengths",
+        locates=False,  # a product, bits or running sums part from the others at once
         misconceptions=(
             _mean_probability,
             _loss,

@@ -223,6 +223,7 @@ EXERCISES = (
         cases=_cases,
         proves="each position is asked for the next token, the last one for none; "
         "mean, gradient",
+        locates=False,  # running sums part from the others at once
         misconceptions=MISTAKES,
     ),
 )

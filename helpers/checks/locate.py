@@ -1,0 +1,618 @@
+"""Right up to here: the first line of a wrong answer whose numbers no right one has.
+
+Where no known mistake fits, the answer runs once more, and torch shows every operation
+with its result and the student's line. The reference and the answers in
+`helpers/exercises/<lesson>/variants/` run on the same inputs and weights. A number
+that one of them computes, too, is *known*. A line is pointed at where the known
+numbers end for good: right code may leave them on a way of its own, but it comes back.
+
+What can't be known is not said: nothing is found in NumPy, in plain Python, where
+numbers are drawn at random, or where running everything again takes too long.
+"""
+
+import linecache
+import pkgutil
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from helpers.checks import blanks
+from helpers.checks.blanks import Line
+from helpers.checks.compare import Yardstick
+from helpers.checks.exercise import Answer, Case, Exercise
+from helpers.checks.observe import (
+    Run,
+    TimeUp,
+    _observe,
+    run_case,
+    stopwatch,
+    untouched_world,
+)
+
+# For all runs together. The counts come first, as they are the same everywhere.
+VALUES, NUMBERS, SECONDS = 12_000, 3_000_000, 2.0
+WITHIN = 1e-9  # relative: how far two computations of a number may be apart
+COARSE = 1e-4  # float16 is beyond it: any two numbers may be equal there
+HUGE = 1e8  # -1e9, -inf and the like stand for "blocked"
+RANDOM = (
+    "bernoulli", "dropout", "exponential", "multinomial", "normal", "rand", "uniform"
+)  # fmt: skip
+EMPTY = ("empty", "new_empty")
+CELL = _observe.__code__  # where the harness ends and the answer's frames begin
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where an answer leaves the right ones."""
+
+    line: Line | None  # the first whose numbers are in no right answer; None: none is
+    known: int | None = None  # the line before it whose numbers still are in one
+    straight: bool = True  # every number before it is in a right answer
+    whole: bool = False  # ids or masks, which were not compared, are in none
+    built: bool = False  # a class: what `__init__` makes was not looked at
+    chain: tuple[int, ...] = ()  # the lines on the way to it, innermost first
+    starts: int = 0  # how many such lines there are: this is the last
+
+    def __str__(self) -> str:
+        """What the student is told."""
+        if self.line is None:
+            so = "Apart from ids and masks, all" if self.whole else "All"
+            so += " the numbers you compute occur in "
+            so += "a right answer" if self.straight else "right answers or lead to such"
+        elif self.known is None:
+            so = f"{self._at} is the first whose numbers occur in none of the right "
+            so += "answers that we have"
+        elif self.straight:
+            so = f"Up to line {self.known} your numbers also occur in right answers "
+            so += f"that we have. {self._at} is the first whose numbers do not"
+        else:
+            so = f"Line {self.known} still computes numbers that occur in right "
+            so += f"answers that we have. {self._at} is the first after it whose "
+            so += "numbers occur in none"
+        if self.line is None:
+            return f"{so}: a step is missing, or another value is to be returned."
+        built = ", or in `__init__`" if self.built else ""
+        so += ": it may be another way, or the mistake is there or shortly before"
+        return f"{so}{built}."
+
+    @property
+    def _at(self) -> str:
+        return f"Line {self.line.number} ({self.line.text})"
+
+
+@dataclass(eq=False)
+class _Value:
+    """The result of one operation."""
+
+    name: str  # of the operation
+    numbers: np.ndarray  # all of them, as they stood then
+    exact: float  # how far equal numbers may be apart
+    chain: tuple[int, ...]  # the student's lines on the way to it, innermost first
+    built: bool  # made in an `__init__`
+    partial: bool  # one piece of it was written in place
+    parents: list["_Value"]
+    drawn: bool = False  # random, or computed from what is
+    mine: bool = False  # computed in the answer, or from what was
+    status: str = ""
+    leads: bool = False  # something known was computed from it
+    lost: bool = False  # it, or something it was computed from, is unknown for good
+
+    @cached_property
+    def telling(self) -> np.ndarray:
+        """Its numbers that tell something; ids and masks have none."""
+        return _telling(self.numbers)
+
+    @property
+    def simple(self) -> bool:
+        """Whether it can only be compared as a whole."""
+        return not len(self.telling)
+
+
+class Silent(Exception):
+    """Nothing can be said; the message is the reason."""
+
+
+class _Budget:
+    """What may be spent on an answer: values, numbers in them, and seconds."""
+
+    def __init__(self) -> None:
+        self.values = self.numbers = 0
+        self.spent, self.over = stopwatch(), ""
+
+    @property
+    def seconds(self) -> float:
+        """What is left of them."""
+        return SECONDS - self.spent()
+
+    def spend(self, numbers: int) -> None:
+        """Take a value into account.
+
+        Raises:
+            TimeUp: It is one too many, and the run ends.
+        """
+        self.values, self.numbers = self.values + 1, self.numbers + numbers
+        if self.values > VALUES or self.numbers > NUMBERS:
+            self.over = "more is computed than can be kept"
+        elif self.seconds < 0:
+            self.over = "it takes too long"
+        if self.over:
+            raise TimeUp
+
+
+class _Watch(TorchDispatchMode):
+    """Notes the result of every operation of torch."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled here; otherwise torch imports for seconds
+
+    def __init__(self, file: str | None, budget: _Budget) -> None:
+        super().__init__()
+        self.file, self.budget = file, budget
+        self.values: list[_Value] = []
+        self.latest: dict[Any, _Value] = {}  # tensor or memory -> its last value
+        self.alive: list[Tensor] = []  # so that no other tensor gets the same id
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        """Run an operation and note what came out."""
+        kwargs = kwargs or {}
+        chain, built = _frames(self.file) if self.file else ((), False)
+        operands = list(_tensors((args, tuple(kwargs.values()))))
+        parents = [self._of(one, chain) for one in operands]
+        result = func(*args, **kwargs)
+        name = func._schema.name.removeprefix("aten::")
+        for one in _tensors(result):
+            self._keep(name, one, chain, built, parents)
+            base = one._base
+            if base is not None and func._schema.is_mutable:
+                parents = [*parents, self._of(base, chain)]
+                self._keep(name, base, chain, built, parents, partial=True)
+        if self.file is None:
+            for one in _by_hand(name, args):
+                self._keep("by hand", one, chain, built, parents)
+        return result
+
+    def _of(self, tensor: Tensor, chain: tuple) -> "_Value":
+        """The last value of a tensor."""
+        found = self.latest.get(id(tensor)) or self.latest.get(_memory(tensor))
+        if found is None:  # it came from outside torch
+            found = self._keep("outside", tensor, (), False, [])
+            found.mine = bool(chain)
+        return found
+
+    def _keep(self, name, tensor, chain, built, parents, partial=False) -> _Value:
+        self.budget.spend(tensor.numel())
+        value = _Value(name, *_numbers(tensor), chain, built, partial, parents)
+        drawn = chain and not built and any(word in name for word in RANDOM)
+        value.drawn = bool(drawn) or any(one.drawn for one in parents)
+        value.mine = bool(chain) or any(one.mine for one in parents)
+        self.values.append(value)
+        self.alive.append(tensor)
+        self.latest[id(tensor)] = self.latest[_memory(tensor)] = value
+        return value
+
+
+def locate(
+    exercise: Exercise,
+    index: int,
+    thing: Any,
+    cases: list[Case],
+    runs: list[Run],
+    expected: list[Run],
+    others: Iterable[Any] | None = None,
+) -> Found | None:
+    """Where a wrong answer leaves the right ones; None where that can't be known.
+
+    Args:
+        exercise: What is asked.
+        index: Which of its answers this is.
+        thing: The student's function or class.
+        cases: All cases of this answer.
+        runs: What it did on them.
+        expected: What the reference did on them.
+        others: The right answers to compare with; default: all that we have.
+    """
+    try:
+        return look(exercise, index, thing, cases, runs, expected, others)
+    except Exception:  # Silent; and no check may fall over what comes on top of it
+        return None
+
+
+def right_answers(exercise: Exercise, index: int) -> list[Any]:
+    """The reference, and the answers in other hands."""
+    several = variants(exercise.lesson).get(exercise.id, ())
+    return [
+        exercise.answers[index].reference,
+        *(one[index] if isinstance(one, tuple) else one for one in several),
+    ]
+
+
+@cache
+def variants(lesson: int) -> dict[str, tuple]:
+    """Exercise id -> independent solutions, from `helpers/exercises/*/variants/`.
+
+    Each file there holds, for the exercises of the file of its name beside `variants/`,
+
+        VARIANTS = {"2.2": (function, function, function), "3.1": ((split, merge), ...)}
+
+    an exercise's id and at least three answers, each of them a tuple where the exercise
+    asks for several.
+    """
+    from helpers.checks.engine import LESSONS
+
+    found: dict[str, tuple] = {}
+    package = import_module(f"helpers.exercises.{LESSONS[lesson]}.variants")
+    for file in pkgutil.iter_modules(package.__path__):
+        module = import_module(f"{package.__name__}.{file.name}")
+        mine = getattr(module, "VARIANTS", {})
+        if twice := ", ".join(found.keys() & mine):
+            raise ValueError(f"{module.__name__} repeats {twice}.")
+        found |= mine
+    return found
+
+
+def look(
+    exercise: Exercise,
+    index: int,
+    thing: Any,
+    cases: list[Case],
+    runs: list[Run],
+    expected: list[Run],
+    others: Iterable[Any] | None = None,
+) -> Found:
+    """Like `locate`, but says why nothing can be said.
+
+    Raises:
+        Silent: The numbers don't tell.
+    """
+    file = blanks.file_of(thing)
+    place = first_wrong(cases, runs, expected)
+    if not exercise.locates:
+        raise Silent("not in this exercise")
+    if file is None:
+        raise Silent("no code to be seen")
+    if place is None:
+        raise Silent("parts or gradients alone are wrong")
+    wrong = _wrong(runs[place], expected[place], cases[place])
+    if not any(map(_comparable, wrong.values())):
+        raise Silent("the result is no tensor")
+    if others is None:
+        others = right_answers(exercise, index)
+    others = list(others)
+    budget, asked = _Budget(), replace(cases[place], gradient=False)
+    answer, rest = exercise.answers[index], (None, budget)
+    for double in (True, False):
+        case = _doubled(asked) if double else asked
+        run, watch = _watched(thing, answer, case, None, double, file, budget)
+        if run.raised is not None:
+            continue
+        right, first = _watched(others[0], answer, case, run.module, double, *rest)
+        wrong = right.raised is None and _wrong(run, right, case)
+        if not wrong:
+            continue
+        results = [_results(value, watch.values) for value in wrong.values()]
+        if not _promising(results):
+            raise Silent("the result was not seen")
+        seen = [
+            _watched(other, answer, case, run.module, double, *rest)
+            for other in others[1:]
+        ]
+        pool = _Pool([first, *(w for right, w in seen if right.raised is None)])
+        _mark(watch.values, pool, any(map(_is_simple, wrong.values())))
+        return _found(watch.values, pool, results, file)
+    raise Silent("it raises, or is right, when it is asked again")
+
+
+def _watched(
+    thing: Any,
+    answer: Answer,
+    case: Case,
+    donor: Any,
+    double: bool,
+    file: str | None,
+    budget: _Budget,
+) -> tuple[Run, _Watch]:
+    """Run an answer on a case with every operation noted."""
+    watch = _Watch(file, budget)
+    with untouched_world():
+        if double:
+            torch.set_default_dtype(torch.float64)
+        with watch:
+            run = run_case(thing, answer, case, budget.seconds, donor)
+    if isinstance(run.raised, TimeUp):
+        raise Silent(budget.over or "it takes too long")
+    return run, watch
+
+
+def first_wrong(cases: list[Case], runs: list[Run], expected: list[Run]) -> int | None:
+    """The place of the case that is asked again: one whose results are wrong."""
+    wrong = [
+        place
+        for place, (case, run, right) in enumerate(
+            zip(cases, runs, expected, strict=False)
+        )
+        if run.raised is None and right.raised is None and _wrong(run, right, case)
+    ]
+    if any(
+        name.startswith("part ") and run.judged.get(name) != value
+        for run, right in zip(runs, expected, strict=True)
+        for name, value in right.judged.items()
+    ):
+        return None
+    return min(wrong, key=lambda place: _late(cases[place]), default=None)
+
+
+def _late(case: Case) -> tuple[bool, bool, bool]:
+    """Cases with a gradient, with few or simple numbers, and in float32 come later."""
+    floats = [one for one in _tensors(case.args) if one.is_floating_point()]
+    told = sum(len(_telling(_numbers(one)[0])) for one in floats)
+    singles = any(one.dtype == torch.float32 for one in floats)
+    return case.gradient, bool(floats) and told < 6, singles
+
+
+def _wrong(run: Run, right: Run, case: Case) -> dict[str, Any]:
+    """What an answer returned and should not have: gradients and inputs aside."""
+    return {
+        name: run.judged.get(name)
+        for name, value in right.judged.items()
+        if not name.startswith("gradient of ")
+        and name != "inputs"
+        and not Yardstick(case.tolerance, {}).same(name, run.judged.get(name), value)
+    }
+
+
+def _doubled(case: Case) -> Case:
+    """The case in float64: there, two numbers are hardly ever equal by chance."""
+    args = tuple(
+        arg.double() if isinstance(arg, Tensor) and arg.is_floating_point() else arg
+        for arg in case.args
+    )
+    return replace(case, args=args)
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for one in value:
+            yield from _tensors(one)
+
+
+def _by_hand(name: str, args: tuple) -> Iterator[Tensor]:
+    """What someone computes on the way who writes an operation out."""
+    if name in ("_softmax", "_log_softmax"):
+        x, dim = args[:2]
+        shifted = x - x.amax(dim, keepdim=True)
+        for one in (x, shifted):
+            yield from (one, one.exp(), one.exp().sum(dim, keepdim=True))
+        yield x.logsumexp(dim, keepdim=True)
+    elif name == "mean" and len(args) > 1:
+        yield args[0].sum(args[1])
+    elif name == "native_layer_norm":
+        x, shape, *_, eps = args
+        dims = tuple(range(-len(shape), 0))
+        apart = x - x.mean(dims, keepdim=True)
+        variance = apart.square().mean(dims, keepdim=True)
+        yield from (apart, apart.square(), variance, variance.sqrt(), variance + eps)
+        yield from ((variance + eps).sqrt(), apart / (variance + eps).sqrt())
+    elif "scaled_dot_product" in name:
+        query, key, value = args[:3]
+        scores = query @ key.mT
+        yield from (scores, scores / query.shape[-1] ** 0.5)
+        yield from (query / query.shape[-1] ** 0.5, key / query.shape[-1] ** 0.5)
+    elif name in ("sigmoid", "silu"):
+        yield from ((-args[0]).exp(), 1 + (-args[0]).exp(), args[0].sigmoid())
+
+
+def _memory(tensor: Tensor) -> tuple:
+    """A tensor's place in memory: autograd hands on the same one under another id."""
+    return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype
+
+
+def _numbers(tensor: Tensor) -> tuple[np.ndarray, float]:
+    """All numbers of a tensor, and how far equal ones may be apart."""
+    tensor = tensor.detach()
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.resolve_conj())
+    if not tensor.is_floating_point():
+        return tensor.reshape(-1).double().cpu().numpy().copy(), WITHIN
+    exact = max(WITHIN, 64 * torch.finfo(tensor.dtype).eps)
+    return tensor.reshape(-1).double().cpu().numpy().copy(), exact
+
+
+def _frames(file: str) -> tuple[tuple[int, ...], bool]:
+    """The student's lines on the way to the running operation; is it in `__init__`?"""
+    frame, lines, built = sys._getframe(2), [], False
+    while frame is not None and frame.f_code is not CELL:
+        built |= frame.f_code.co_name == "__init__"
+        if frame.f_code.co_filename == file:
+            lines.append(frame.f_lineno)
+        frame = frame.f_back
+    return tuple(lines), built
+
+
+def _telling(numbers: np.ndarray) -> np.ndarray:
+    """The numbers that tell something: not 0, 1, 0.5 or -inf, each of them once."""
+    numbers = numbers[np.isfinite(numbers) & (np.abs(numbers) < HUGE)]
+    numbers = numbers[np.abs(numbers) > 1e-12]
+    return np.unique(numbers[numbers * 4 != np.round(numbers * 4)])
+
+
+class _Pool:
+    """The numbers of all right answers."""
+
+    def __init__(self, watches: list[_Watch]) -> None:
+        values = [value for watch in watches for value in watch.values]
+        self.floats = _all(values)
+        self.wholes = {_key(one.numbers) for one in values if one.simple}
+        self.wholes |= {_key(1 - one.numbers) for one in values if one.simple}
+
+    def holds(self, numbers: np.ndarray, exact: float) -> bool:
+        """Whether every one of these numbers is in a right answer."""
+        return _among(numbers, self.floats, exact)
+
+
+def _all(values: list[_Value]) -> np.ndarray:
+    return np.unique(np.concatenate([np.zeros(0), *(one.telling for one in values)]))
+
+
+def _key(numbers: np.ndarray) -> bytes:
+    return (numbers + 0.0).tobytes()  # without a zero below zero
+
+
+def _among(numbers: np.ndarray, known: np.ndarray, exact: float) -> bool:
+    if not len(known):
+        return not len(numbers)
+    place = np.searchsorted(known, numbers)
+    apart = np.minimum(
+        np.abs(known[place.clip(max=len(known) - 1)] - numbers),
+        np.abs(known[(place - 1).clip(min=0)] - numbers),
+    )
+    return bool((apart <= exact * np.abs(numbers) + 1e-13).all())
+
+
+def _promising(results: list[list[_Value]]) -> bool:
+    """Whether the wrong results came from something that can be compared."""
+    return any(
+        one.chain and (not one.simple or _varies(one.numbers))
+        for one in _ancestors(results).values()
+    )
+
+
+def _found(
+    values: list[_Value], pool: _Pool, results: list[list[_Value]], file: str
+) -> Found:
+    """Say what the marks of the values mean for the wrong results."""
+    leading = _ancestors(results)
+    starts = [one for one in values if id(one) in leading and _starts(one)]
+    if starts:
+        return _at(starts, values, file)
+    if any(value.drawn for value in values if value.chain):
+        raise Silent("numbers are drawn at random")
+    for some in results:
+        if not any(one.status in ("known", "given") for one in some):
+            raise Silent("the result was not seen, or is not known")
+    return Found(
+        None,
+        straight=all(one.status != "unknown" for one in values),
+        whole=any(_strange(one, pool) for one in values),
+    )
+
+
+def _strange(value: _Value, pool: _Pool) -> bool:
+    """Whether it holds ids or a mask that no right answer has."""
+    neutral = value.chain and value.simple and value.status == "neutral"
+    unknown = neutral and _key(value.numbers) not in pool.wholes
+    return bool(unknown) and _varies(value.numbers)
+
+
+def _results(value: Any, values: list[_Value]) -> list[_Value]:
+    """The values that were seen and are this result."""
+    if isinstance(value, float):
+        value = torch.tensor(value, dtype=torch.float64)
+    if not isinstance(value, Tensor):
+        return []
+    numbers, exact = _numbers(value)
+    return [
+        one
+        for one in values
+        if one.mine
+        and one.numbers.size == numbers.size
+        and np.allclose(one.numbers, numbers, rtol=exact, atol=1e-12, equal_nan=True)
+    ]
+
+
+def _ancestors(results: list[list[_Value]]) -> dict[int, _Value]:
+    """These values, and all that they were computed from, by their ids."""
+    found: dict[int, _Value] = {}
+    left = [one for some in results for one in some]
+    while left:
+        one = left.pop()
+        if id(one) not in found:
+            found[id(one)] = one
+            left += one.parents
+    return found
+
+
+def _comparable(value: Any) -> bool:
+    return isinstance(value, Tensor | float)
+
+
+def _is_simple(value: Any) -> bool:
+    return isinstance(value, Tensor) and not len(_telling(_numbers(value)[0]))
+
+
+def _mark(values: list[_Value], pool: _Pool, asked: bool) -> None:
+    """Give every value its status, and say which lead to known ones."""
+    given = _all([one for one in values if not one.mine])
+    for value in values:
+        value.status, value.leads = _status(value, pool, given, asked), False
+    for value in reversed(values):
+        if value.status == "known" or value.leads:
+            for parent in value.parents:
+                parent.leads |= parent.simple == value.simple
+    for value in values:
+        value.lost = value.status == "unknown" and not value.leads
+        if value.status in ("unknown", "neutral"):
+            value.lost |= any(parent.lost for parent in value.parents)
+
+
+def _status(value: _Value, pool: _Pool, given: np.ndarray, asked: bool) -> str:
+    if not value.mine and value.name != "outside":
+        return "given"
+    if value.built or value.drawn or value.name in EMPTY or value.exact > COARSE:
+        return "neutral"
+    if value.simple:
+        if not asked or value.partial or not _varies(value.numbers):
+            return "neutral"
+        return "known" if _key(value.numbers) in pool.wholes else "unknown"
+    if _among(value.telling, given, value.exact):
+        return "given"
+    if pool.holds(value.telling, value.exact):
+        return "known"
+    several = len(value.telling) >= 3 or _from_given(value)
+    return "unknown" if several else "neutral"
+
+
+def _varies(numbers: np.ndarray) -> bool:
+    return bool(numbers.size) and bool((numbers != numbers[0]).any())
+
+
+def _from_given(value: _Value) -> bool:
+    return any(one.status in ("given", "known", "unknown") for one in value.parents)
+
+
+def _starts(value: _Value) -> bool:
+    """Whether known numbers end here, for good."""
+    mine = value.status == "unknown" and not value.leads and value.chain
+    return bool(mine) and not any(parent.lost for parent in value.parents)
+
+
+def _at(starts: list[_Value], values: list[_Value], file: str) -> Found:
+    """The last place where known numbers end, unless it can't be told."""
+    start = starts[-1]
+    number, earlier = start.chain[0], values[: values.index(start)]
+    before = [
+        one.chain[0]
+        for one in earlier
+        if one.status == "known" and one.chain and one.chain[0] < number
+    ]
+    straight = all(one.status != "unknown" for one in earlier)
+    if not before and not straight:
+        raise Silent("right answers are left in more than one place")
+    return Found(
+        Line(number, linecache.getline(file, number).strip()),
+        before[-1] if before else None,
+        straight,
+        built=any(one.built and one.chain for one in values),
+        chain=start.chain,
+        starts=len(starts),
+    )

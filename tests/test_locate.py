@@ -1,0 +1,524 @@
+"""Right up to here: the line of a wrong answer at which the right numbers end."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils._python_dispatch import _get_current_dispatch_mode
+from worlds import world
+
+from helpers.checks import engine
+from helpers.checks import locate as located
+from helpers.checks.blanks import Line
+from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.checks.locate import Found, locate
+from helpers.checks.observe import run_cases
+from tools.build.lesson_cells import typed
+from tools.proofs import locate as measured
+
+
+def numbers(*size, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    return torch.randn(size, generator=draw, dtype=torch.float64)
+
+
+def mixed(x, y):
+    """The mean of the rows of y, weighted by a softmax over x."""
+    return x.softmax(-1) @ y / y.shape[0]
+
+
+def mixed_by_hand(x, y):
+    powers = torch.exp(x)
+    weights = powers / powers.sum(-1, keepdim=True)
+    return (weights @ y) / y.shape[0]
+
+
+MIXED = Exercise(
+    "99.1",
+    "Mixed",
+    "function",
+    difficulty=1,
+    minutes=1,
+    answers=(Answer("mixed", mixed, {"y": "n"}),),
+    cases=lambda seed: [
+        Case("the gradient", (numbers(4, 3), numbers(3, 5)), gradient=True),
+        Case("numbers", (numbers(4, 3, seed=1), numbers(3, 5, seed=2))),
+    ],
+    proves="a softmax and a mean",
+    misconceptions=(mistake("zero", "Nothing.", "?", lambda x, y: 0 * x @ y),),
+)
+
+
+def found(source, exercise=MIXED, others=(mixed, mixed_by_hand), name="mixed"):
+    """What is found in an answer that is typed."""
+    thing, answer = typed(source, name), exercise.answers[0]
+    cases = exercise.cases(0)
+    runs = run_cases(thing, answer, cases, 5.0)
+    expected = run_cases(answer.reference, answer, cases, 5.0)
+    return locate(exercise, 0, thing, cases, runs, expected, others)
+
+
+def place(source, **more):
+    """The named line and the last known one before it."""
+    one = found(source, **more)
+    return one and (one.line and one.line.number, one.known)
+
+
+WRONG = """
+def mixed(x, y):
+    weights = torch.softmax(x, -1)
+    weights = weights * 1.5
+    out = weights @ y
+    return out / y.shape[0]
+"""
+
+
+def test_the_first_line_that_no_right_answer_shares_is_named():
+    one = found(WRONG)
+    assert (one.line.number, one.known) == (4, 3)
+    assert str(one) == (
+        "Up to line 3 your numbers also occur in right answers that we have. Line 4 "
+        "(weights = weights * 1.5) is the first whose numbers do not: it may be "
+        "another way, or the mistake is there or shortly before."
+    )
+
+
+def test_where_nothing_is_known_before_the_sentence_says_only_that():
+    one = found("def mixed(x, y):\n    return x.cos() @ y")
+    assert one.known is None
+    assert str(one) == (
+        "Line 2 (return x.cos() @ y) is the first whose numbers occur in none of the "
+        "right answers that we have: it may be another way, or the mistake is there or "
+        "shortly before."
+    )
+
+
+def test_a_missing_step_and_another_value_are_told_from_a_wrong_line():
+    left_out = "def mixed(x, y):\n    return x.softmax(-1) @ y"
+    another = """
+def mixed(x, y):
+    weights = x.softmax(-1)
+    out = weights @ y / y.shape[0]
+    return weights
+"""
+    assert found(left_out) == found(another) == Found(None)
+    assert str(found(left_out)) == (
+        "All the numbers you compute occur in a right answer: a step is missing, or "
+        "another value is to be returned."
+    )
+
+
+DETOUR = """
+def mixed(x, y):
+    shifted = x + 0.123
+    powers = shifted.exp()
+    weights = powers / powers.sum(-1, keepdim=True)
+    out = weights @ y
+    return out * y.shape[0]
+"""
+
+
+def test_a_right_detour_is_not_accused():
+    assert place(DETOUR) == (7, 6)
+    one = found(DETOUR.replace("out * y.shape[0]", "out"))
+    assert one == Found(None, straight=False)
+    assert "occur in right answers or lead to such: a step is missing" in str(one)
+
+
+def test_the_mistake_after_which_nothing_comes_back_is_named_inside_a_detour():
+    wrong = DETOUR.replace("-1, keepdim", "0, keepdim")
+    assert place(wrong) == (3, None)  # "it may be another way": nothing more is known
+    assert place(wrong, others=(mixed, typed(DETOUR, "mixed"))) == (5, 4)
+
+
+def test_the_line_inside_a_helper_of_the_same_cell_is_named():
+    source = """
+def scores(x):
+    return x.softmax(-1).sqrt()
+
+def mixed(x, y):
+    return scores(x) @ y / y.shape[0]
+"""
+    one = found(source)
+    assert (one.line.number, one.chain) == (3, (3, 6))
+
+
+def test_rows_written_into_a_table_are_followed():
+    source = """
+def mixed(x, y):
+    weights = torch.zeros_like(x)
+    for place, row in enumerate(x):
+        weights[place] = row.softmax(0)
+    out = weights.tanh() @ y
+    return out / y.shape[0]
+"""
+    assert place(source) == (6, 5)
+
+
+class Layer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.W = nn.Linear(width, 4)
+        self.norm = nn.LayerNorm(4)
+
+    def forward(self, x):
+        return x.sum(-1, keepdim=True) * self.norm(self.W(x)).relu()
+
+
+LAYER = replace(
+    MIXED,
+    kind="class",
+    answers=(Answer("Layer", Layer, {"y": "n"}, parts=("W", "norm")),),
+    cases=lambda seed: [Case("one", (numbers(3, 5),), init=(5,))],
+)
+FLAWED = """
+class Layer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.unused = nn.Linear(2, 3)  # so that W is drawn otherwise
+        self.norm = nn.LayerNorm(4)
+        self.W = nn.Linear(width, 4)
+
+    def forward(self, x):
+        y = self.W(x)
+        y = y - y.mean(-1, keepdim=True)
+        y = y / (y.var(-1, keepdim=True) + self.norm.eps).sqrt()
+        return x.sum(-1, keepdim=True) * y.relu()
+"""
+
+
+def test_right_answers_run_on_the_students_own_weights():
+    one = found(FLAWED, exercise=LAYER, others=(Layer,), name="Layer")
+    assert (one.line.number, one.known) == (12, 11)  # the variance, with n - 1
+    assert str(one).endswith("or shortly before, or in `__init__`.")
+
+
+def test_an_embedding_in_float32_is_asked_in_float64():
+    class Table(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(7, 5)
+
+        def forward(self, ids):
+            return self.table(ids).mean(1).softmax(-1)
+
+    exercise = replace(
+        LAYER,
+        answers=(Answer("Table", Table, {"y": "n"}, parts=("table",)),),
+        cases=lambda seed: [Case("ids", (torch.tensor([[1, 2, 3], [4, 5, 6]]),))],
+    )
+    source = """
+SEEN = []
+
+class Table(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(7, 5)
+
+    def forward(self, ids):
+        SEEN.append(self.table.weight.dtype)
+        middle = self.table(ids).mean(1)
+        return (middle * 2).softmax(-1)
+"""
+    Mine = typed(source, "Table")
+    cases, answer = exercise.cases(0), exercise.answers[0]
+    runs = run_cases(Mine, answer, cases, 5.0)
+    expected = run_cases(Table, answer, cases, 5.0)
+    one = locate(exercise, 0, Mine, cases, runs, expected, [Table])
+    assert one.line.number == 12
+    assert Mine.forward.__globals__["SEEN"] == [torch.float32, torch.float64]
+
+
+MASK = replace(
+    MIXED,
+    answers=(Answer("mask", lambda ids: (ids > 0) & (ids < 5), {"mask": "n"}),),
+    cases=lambda seed: [Case("ids", (torch.tensor([[0, 3, 5, 1], [2, 7, 0, 4]]),))],
+)
+
+
+def test_masks_count_where_a_mask_is_asked_for():
+    source = """
+def mask(ids):
+    real = ids != 0
+    low = ids < 4
+    return real & low
+"""
+    more = {"exercise": MASK, "others": (MASK.references[0],), "name": "mask"}
+    one = found(source, **more)
+    assert (one.line.number, one.known) == (4, 3)
+    loop = """
+def mask(ids):
+    out = torch.zeros(ids.shape, dtype=torch.bool)
+    for row in range(2):
+        for place in range(4):
+            out[row, place] = ids[row, place] > 0
+    return out
+"""
+    assert found(loop, **more).line is None
+
+
+# --- where nothing can be known -------------------------------------------------------
+
+SILENT = {
+    "NumPy": "out = np.exp(x.numpy()) @ y.numpy()\n    return torch.from_numpy(out)",
+    "NumPy on the way": "w = torch.from_numpy(np.cos(x.numpy()))\n    return w @ y",
+    "NumPy, copied": "w = torch.tensor(np.cos(x.numpy()))\n    return w @ y",
+    "Python": "w = [[v * 2.1 for v in row] for row in x.tolist()]\n"
+    "    return torch.tensor(w) @ y",
+    "a list": "return (x.softmax(-1) @ y).tolist()",
+    "chance": "return torch.rand_like(x) @ y",
+    "None": "x.softmax(-1)",
+    "nothing": "return None",
+}
+
+
+@pytest.mark.parametrize("body", SILENT.values(), ids=SILENT)
+def test_silent_where_the_numbers_are_not_torchs(body):
+    assert found(f"import numpy as np\ndef mixed(x, y):\n    {body}") is None
+
+
+def test_silent_where_only_the_gradient_is_wrong():
+    source = "def mixed(x, y):\n    return (x.softmax(-1) @ y.detach()) / y.shape[0]"
+    assert found(source) is None
+
+
+def test_silent_where_a_part_is_missing():
+    source = FLAWED.replace("self.W", "self.V")
+    assert found(source, exercise=LAYER, others=(Layer,), name="Layer") is None
+
+
+def test_silent_where_no_code_of_the_students_is_to_be_seen():
+    cases, answer = MIXED.cases(0), MIXED.answers[0]
+    runs = run_cases(torch.matmul, answer, cases, 5.0)
+    expected = run_cases(mixed, answer, cases, 5.0)
+    assert locate(MIXED, 0, torch.matmul, cases, runs, expected, [mixed]) is None
+
+
+# --- bounds, and nothing left behind --------------------------------------------------
+
+
+def slow(x, y):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        pass
+
+
+@pytest.mark.parametrize("others", [[mixed, slow], [slow]])
+def test_right_answers_that_take_too_long_make_it_silent(others, monkeypatch):
+    monkeypatch.setattr(located, "SECONDS", 0.3)
+    start = time.monotonic()
+    assert found(WRONG, others=others) is None
+    assert time.monotonic() - start < 3
+
+
+def test_an_answer_that_takes_too_long_makes_it_silent(monkeypatch):
+    monkeypatch.setattr(located, "SECONDS", 0.3)
+    source = WRONG.replace("weights * 1.5", "sum(weights for _ in range(10**5))")
+    monkeypatch.setattr(located, "VALUES", 10**9)
+    monkeypatch.setattr(located, "NUMBERS", 10**9)
+    cases, answer = MIXED.cases(0)[1:], MIXED.answers[0]
+    expected = run_cases(mixed, answer, cases, 5.0)
+    runs = run_cases(typed(WRONG, "mixed"), answer, cases, 5.0)
+    start = time.monotonic()
+    thing = typed(source, "mixed")
+    assert locate(MIXED, 0, thing, cases, runs, expected, [mixed]) is None
+    assert time.monotonic() - start < 3
+
+
+@pytest.mark.parametrize("cap", ["VALUES", "NUMBERS"])
+def test_more_than_can_be_kept_makes_it_silent(cap, monkeypatch):
+    assert found(WRONG)
+    monkeypatch.setattr(located, cap, 20)
+    assert found(WRONG) is None
+
+
+BAD = {
+    "raises": "raise ValueError('mine')",
+    "leaves": "raise SystemExit",
+    "recurses": "return mixed(x, y)",
+    "frees": "x.resize_(0)\n    return y * 1.1",
+    "prints": "print('hello')\n    return y * 1.1",
+    "changes defaults": "torch.set_default_dtype(torch.float16)\n"
+    "    torch.manual_seed(3)\n    torch.set_grad_enabled(False)\n    return y * 1.1",
+    "half": "return (x @ y).half()",
+    "complex": "return torch.complex(x, x)",
+    "sparse": "return x.to_sparse()",
+    "empty": "return x[:0].exp()",
+    "own gradient": "x = x.clone().requires_grad_()\n"
+    "    return torch.autograd.grad(x.exp().sum(), x)[0]",
+}
+
+
+@pytest.mark.parametrize("body", BAD.values(), ids=BAD)
+def test_it_never_raises_and_leaves_nothing(body, capsys):
+    source = f"def mixed(x, y):\n    {body}"
+    before = world()
+    one = found(source)
+    assert one is None or isinstance(one, Found)
+    assert world() == before and _get_current_dispatch_mode() is None
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_fault_of_its_own_is_not_shown_to_a_student(monkeypatch):
+    monkeypatch.setattr(located, "_found", lambda *_: 1 / 0)
+    assert found(WRONG) is None
+
+
+def test_the_inputs_and_the_students_things_stay_as_they_are():
+    namespace_seen = []
+    cases, answer = MIXED.cases(0), MIXED.answers[0]
+    kept = [[arg.clone() for arg in case.args] for case in cases]
+
+    def thing(x, y):
+        namespace_seen.append(x.dtype)
+        return x.mul_(2).softmax(-1) @ y
+
+    expected = run_cases(mixed, answer, cases, 5.0)
+    runs = run_cases(thing, answer, cases, 5.0)
+    assert locate(MIXED, 0, thing, cases, runs, expected, [mixed])
+    for case, args in zip(cases, kept, strict=True):
+        assert all(map(torch.equal, case.args, args))
+    assert len(namespace_seen) == 3  # twice to be checked, once to be watched
+
+
+def test_right_answers_that_fail_are_done_without():
+    def fails(x, y):
+        raise ValueError
+
+    assert place(WRONG, others=(mixed, fails)) == (4, 3)
+    assert found(WRONG, others=(fails, mixed)) is None  # the reference
+
+
+# --- in a check -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def known(monkeypatch):
+    right = [mixed, mixed_by_hand]
+    monkeypatch.setattr(located, "right_answers", lambda exercise, index: right)
+    monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
+
+
+def test_a_check_shows_it_where_no_mistake_is_named(known, monkeypatch):
+    text = str(engine.examine(MIXED, (typed(WRONG, "mixed"),)))
+    assert str(found(WRONG)) in text
+    named = typed("def mixed(x, y):\n    return 0 * x @ y", "mixed")
+    report = engine.examine(MIXED, (named,))
+    assert report.misconception == "zero" and "Line" not in str(report)
+    monkeypatch.setenv("NBGRADER_EXECUTION", "validate")
+    assert "Up to line" not in str(engine.examine(MIXED, (typed(WRONG, "mixed"),)))
+
+
+def test_a_right_answer_is_not_run_again(known, monkeypatch):
+    monkeypatch.setattr(engine, "locate", lambda *_: pytest.fail("asked"))
+    assert engine.examine(MIXED, (mixed_by_hand,)).outcome == "passed"
+
+
+def test_a_course_exercise_has_answers_to_compare_with():
+    exercise = engine.find("2.2")
+    several = located.right_answers(exercise, 0)
+    assert several[0] is exercise.references[0] and len(several) >= 4
+    pair = engine.find("3.1")
+    one, other = (located.right_answers(pair, index) for index in range(2))
+    assert len(one) == len(other) >= 4 and not set(one) & set(other)
+
+
+def test_numbers_that_anyone_has_tell_nothing():
+    array = np.array([0.0, 1.0, -2.5, 0.25, np.inf, -1e9, np.nan, 1e-17, 0.3, 0.3])
+    assert located._telling(array).tolist() == [0.3]
+
+
+def test_an_exercise_may_stay_silent():
+    assert found(WRONG, exercise=replace(MIXED, locates=False)) is None
+
+
+PLACES = replace(
+    MIXED,
+    answers=(Answer("places", lambda mask: mask.cumsum(-1) - mask, {"places": "n"}),),
+    cases=lambda seed: [Case("mask", (torch.tensor([[1, 0, 1, 1], [0, 1, 1, 1]]),))],
+)
+
+
+def test_ids_are_compared_as_a_whole():
+    source = "def places(mask):\n    until = mask.cumsum(-1)\n    return until + mask"
+    one = found(source, exercise=PLACES, others=PLACES.references, name="places")
+    assert (one.line.number, one.known) == (3, 2)
+
+
+def test_strange_ids_on_the_way_are_left_out_of_what_is_said():
+    source = """
+def mixed(x, y):
+    order = x.argsort(-1, descending=True)
+    return x.gather(-1, order).gather(-1, order.argsort(-1)).softmax(-1) @ y
+"""
+    assert str(found(source)).startswith("Apart from ids and masks, all the numbers ")
+
+
+def test_a_line_that_the_wrong_result_does_not_hang_on_is_not_accused():
+    source = """
+def mixed(x, y):
+    aside = x.cos()
+    return x.softmax(-1) @ y
+"""
+    assert found(source).line is None and not found(source).straight
+
+
+# --- the measurement ------------------------------------------------------------------
+
+CELL = (
+    "def second(x):\n    return x + 1\n\ndef first(x):\n    y = second(x)\n    return y"
+)
+
+
+def test_the_changed_line_is_found_again():
+    assert measured._changed(CELL, CELL.replace("x + 1", "x - 1")) == (2, False)
+    assert measured._changed(CELL, CELL.replace("y = second(x)", "pass")) == (5, False)
+
+
+@pytest.mark.parametrize(
+    ("line", "chain", "changed", "where"),
+    [
+        (5, (5,), 5, "exact"),
+        (2, (2, 5), 5, "exact"),
+        (6, (6,), 5, "later"),
+        (2, (2, 5), 6, "before"),
+        (5, (5,), 2, "before"),
+        (6, (6,), 2, "next"),
+    ],
+)
+def test_a_named_line_is_placed_beside_the_changed_one(line, chain, changed, where):
+    exercise = replace(MIXED, cases=lambda seed: [Case("one", (numbers(3),))])
+    thing, answer = typed(CELL, "first"), Answer("first", torch.sin)
+    exercise = replace(exercise, answers=(answer,))
+    cases = exercise.cases(0)
+    asked = (
+        cases,
+        run_cases(thing, answer, cases, 5.0),
+        run_cases(torch.sin, answer, cases, 5.0),
+    )
+    call = {"found": Found(Line(line, ""), chain=chain), "asked": asked}
+    assert measured._where(exercise, 0, thing, changed, call) == where
+
+
+def test_a_seed_draws_its_own_changes_and_an_answer_is_not_compared_with_itself():
+    exercise = engine.find("6.1")
+    one, same, other = (list(measured.drawn(exercise, 1, seed)) for seed in (0, 0, 1))
+    assert [str(a.mutant) for a in one] == [str(a.mutant) for a in same]
+    assert {str(a.mutant) for a in one} != {str(a.mutant) for a in other}
+    assert len(one) == len(located.variants(6)["6.1"])
+    text = "\n".join(measured.sums(one))
+    assert f"{len(one)} changed answers: " in text
+    assert measured.main(["6.99"]) == 2
+
+
+def test_answers_that_share_code_are_left_out_together():
+    several = located.variants(2)["2.2"]
+    shared = [measured._shared(one) for one in several]
+    assert all(shared)
+    assert not shared[0] & shared[-1]
+    assert ("helpers.exercises.attention.variants.scaled", several[0].__name__) in (
+        shared[0]
+    )
