@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 import zipfile
 from pathlib import Path
@@ -280,6 +282,19 @@ def test_the_kernel_is_this_python(tmp_path, monkeypatch):
         assert run.stdout.strip() == expected, run.stderr
 
 
+# What a student's ~/.jupyter may say; all of it opens the server to others.
+OPEN_TO_ALL = """
+from jupyter_server.auth import passwd
+c.IdentityProvider.token = c.PasswordIdentityProvider.token = ""
+c.ServerApp.token = c.ServerApp.password = c.NotebookApp.token = ""
+c.PasswordIdentityProvider.hashed_password = passwd("known-to-everybody")
+c.PasswordIdentityProvider.password_required = True
+c.ServerApp.identity_provider_class = "jupyter_server.auth.IdentityProvider"
+c.ServerApp.ip = "0.0.0.0"
+c.ServerApp.allow_remote_access = True
+"""
+
+
 @pytest.fixture
 def server(course, tmp_path):
     """Start `python -m tools.lab` on a small course; yield (process, log)."""
@@ -293,6 +308,9 @@ def server(course, tmp_path):
         for name in ("CONFIG", "DATA", "RUNTIME")
     }
     environment["JUPYTER_TOKEN"] = "known-to-everybody"
+    (tmp_path / "CONFIG").mkdir()
+    for name in ("server", "lab"):
+        (tmp_path / "CONFIG" / f"jupyter_{name}_config.py").write_text(OPEN_TO_ALL)
     log = tmp_path / "log"
     keyboard, terminal = os.openpty()  # nobody types: a question stays unanswered
     with log.open("w") as output:
@@ -329,6 +347,22 @@ def status(address, port, token=None):
         return error.code
 
 
+def signs_in(port, password):
+    """Whether the login page takes this password, as a browser would send it."""
+    cookies = urllib.request.HTTPCookieProcessor()
+    browser = urllib.request.build_opener(cookies)
+    page = f"http://127.0.0.1:{port}/login"
+    browser.open(page).close()
+    xsrf = next(cookie.value for cookie in cookies.cookiejar if cookie.name == "_xsrf")
+    form = urllib.parse.urlencode({"password": password, "_xsrf": xsrf}).encode()
+    try:
+        browser.open(page, form).close()
+    except urllib.error.HTTPError as error:
+        error.close()
+        return False
+    return True
+
+
 def wait_for(pattern, log, process, seconds=60):
     """Return the match of `pattern` in the server's output."""
     end = time.monotonic() + seconds
@@ -347,6 +381,10 @@ def test_the_server_answers_here_alone_and_only_with_its_token(server):
     assert status("127.0.0.1", port, token) == 200
     assert status("127.0.0.1", port) == 403
     assert status("127.0.0.1", port, "known-to-everybody") == 403
+    assert not signs_in(port, "known-to-everybody") and signs_in(port, token)
+    if shutil.which("ps"):  # what every user of a machine can read
+        shown = subprocess.check_output(["ps", "-A", "-ww", "-o", "args"], text=True)
+        assert "-m jupyterlab" in shown and token not in shown
     with pytest.raises(OSError):  # it would answer if it listened on every address
         status("127.0.0.2", port, token)
 

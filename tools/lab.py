@@ -153,6 +153,7 @@ def lab_command(work: Path, extra: list[str]) -> list[str]:
     """Return the command that serves `work` on this machine alone, with a token."""
     page = f"/lab/tree/{START}" if (work / START).exists() else "/lab"
     command = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
+    command += ["--ServerApp.identity_provider_class=tools.lab_token.OwnToken"]
     command += [f"--ServerApp.root_dir={work}", f"--LabApp.default_url={page}"]
     command += ["--ServerApp.answer_yes=True"]  # one Ctrl-C ends it
     command += ["--Application.log_level=ERROR"]  # the address alone
@@ -167,7 +168,6 @@ def lab_command(work: Path, extra: list[str]) -> list[str]:
 def lab_environment() -> dict[str, str]:
     """Return an environment in which the kernel `python3` is this very Python."""
     environment = os.environ.copy()
-    environment.pop("JUPYTER_TOKEN", None)  # Jupyter makes and prints its own
     first_paths = {
         "JUPYTER_PATH": Path(sys.prefix, "share", "jupyter"),  # its kernels
         # asks the student no question, and leaves nbgrader's menus to instructors
