@@ -30,7 +30,7 @@ endif
 .NOTPARALLEL:
 .PHONY: help lab setup test quick lint format check suite unit solutions students browser \
         processors build guide slides kill-matrix deep hostile hunt transcripts bench \
-        progress pretrain finetune clean release grade
+        progress export pretrain finetune clean release grade
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -113,6 +113,10 @@ bench: setup  ## measure the course beside its peers; QUICK=1 for a first look
 
 progress: setup  ## print which exercises you have passed
 	@$(PY) -m helpers.checks
+
+# With any Python: an environment that is broken must not keep anybody's work.
+export:  ## pack work/ into one zip file to take away; ARGS="--to FOLDER"
+	@$(PYTHON) -m tools.backup $(ARGS)
 
 pretrain: setup  ## train the bundled language model again
 	$(PY) -m tools.pretrain $(ARGS)

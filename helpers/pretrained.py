@@ -4,15 +4,20 @@
 
 Roles are "encoder" and "gpt2". By default both lie on this machine already. With
 COURSE_SOURCE=hub in the environment the same calls mean the Hub's checkpoints: local
-files first, then a short probe of the network, then one clear sentence.
+files first, then a short probe of the network, then a download that tells how far it is
+and is given up when it stands still; what fails is one clear sentence.
 """
 
 import contextlib
 import hashlib
 import importlib.resources
+import json
 import os
 import re
+import subprocess
+import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -31,6 +36,8 @@ SHA256 = {  # of the weights; a folder of our own is under version control inste
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
 WANTED = ["*.json", "*.txt", "*.safetensors", "*.model"]  # one format of the weights
 PROBE = 1.5  # seconds the network gets to answer
+STALL = 20.0  # seconds without a byte until a download is given up
+TELL = 5.0  # seconds between two lines about a download
 VOCABULARY = 1000  # a tokenizer with fewer tokens lost its files
 
 
@@ -245,27 +252,14 @@ def _fetched(repo: str) -> Path:
 
 
 def _download(repo: str, cure: str) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.utils import (
-        are_progress_bars_disabled,
-        disable_progress_bars,
-        enable_progress_bars,
-    )
-
-    bars = not are_progress_bars_disabled()
-    disable_progress_bars()
     try:
-        folder = Path(snapshot_download(repo, allow_patterns=WANTED))
-    except Exception as error:  # of five libraries, each with its own kinds
-        _sweep(repo)
-        reason = str(error).strip().split("\n")[0][:160]
+        folder = Path(_in_a_child(repo))
+    except _FetchError as error:
         raise CheckpointError(
-            f"Fetching {repo!r} failed ({type(error).__name__}: {reason}): try again, "
-            f"or {cure}."
+            f"Fetching {repo!r} failed ({error}): try again, or {cure}."
         ) from None
     finally:
-        if bars:
-            enable_progress_bars()
+        _sweep(repo)
     if not _complete(folder):
         raise CheckpointError(f"{repo!r} has no weights in safetensors format.")
     if broken := _damaged(folder):
@@ -277,13 +271,97 @@ def _download(repo: str, cure: str) -> Path:
     return folder
 
 
-def _sweep(repo: str) -> None:
-    """Remove what a failed download left half-written."""
+class _FetchError(Exception):
+    """Why a download failed, in a few words."""
+
+
+# Small chunks, so that a slow network is seen to move.
+CHILD = """
+import json, sys
+from huggingface_hub import constants, snapshot_download
+constants.DOWNLOAD_CHUNK_SIZE = 1 << 15
+repo, cache, endpoint, *wanted = sys.argv[1:]
+try:
+    print(json.dumps([snapshot_download(
+        repo, cache_dir=cache, endpoint=endpoint, allow_patterns=wanted
+    ), ""]))
+except Exception as error:  # of five libraries, each with its own kinds
+    reason = (str(error).strip().splitlines() or ["no reason given"])[0][:160]
+    print(json.dumps(["", f"{type(error).__name__}: {reason}"]))
+"""
+
+
+def _in_a_child(repo: str) -> str:
+    """Download a repository in a process that can be ended; returns its folder.
+
+    The library waits, tries again and waits, for minutes, and can't be interrupted.
+
+    Raises:
+        _FetchError: it failed, or nothing arrived for `STALL` seconds.
+    """
     from huggingface_hub import constants
 
-    folder = Path(constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
-    for part in folder.glob("blobs/*.incomplete"):
+    where = [constants.HF_HUB_CACHE, constants.ENDPOINT]
+    more = {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+    more["HF_HUB_DISABLE_XET"] = "1"  # it may gather bytes elsewhere than in the cache
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, repo, *where, *WANTED],
+        env=os.environ | more,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with child:  # waits for its end, and closes the pipe
+        try:
+            _watch(child, repo)
+        finally:
+            child.kill()  # also when the student interrupts; no harm where it ended
+        said = child.stdout.read()
+    folder, reason = json.loads(said or '["", "the download ended without a word"]')
+    if reason:
+        raise _FetchError(reason)
+    return folder
+
+
+def _watch(child: subprocess.Popen, repo: str) -> None:
+    """Wait for the end of a download, and tell how far it is."""
+    size = arrived = _arrived(repo)
+    moved = told = time.monotonic()
+    while child.poll() is None:
+        time.sleep(0.05)
+        now = time.monotonic()
+        if _arrived(repo) != size:
+            size, moved = _arrived(repo), now
+        if now - moved > STALL:
+            raise _FetchError(f"nothing arrived for {STALL:g} s")
+        if now - told > TELL:
+            megabytes, told = (size - arrived) / 1e6, now
+            print(
+                f"Fetching {repo!r} from the Hub: {megabytes:.1f} MB so far.",
+                flush=True,
+            )
+
+
+def _arrived(repo: str) -> int:
+    """Bytes of a repository that lie in the cache."""
+    size = 0
+    for file in _cache_of(repo).glob("blobs/*"):
+        with contextlib.suppress(OSError):  # it was renamed meanwhile
+            size += file.stat().st_size
+    return size
+
+
+def _sweep(repo: str) -> None:
+    """Remove what a failed download left half-written."""
+    for part in _cache_of(repo).glob("blobs/*.incomplete"):
         part.unlink(missing_ok=True)
+
+
+def _cache_of(repo: str) -> Path:
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
 
 
 def reachable(address: str, within: float = PROBE) -> bool:

@@ -22,7 +22,7 @@ from helpers.checks.engine import find
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSON, SOLUTION = "02_attention.ipynb", "solution_02.ipynb"
-STAYS = (".git", ".venv", "work", "build", "slides", "__pycache__", ".*_cache")
+STAYS = ".git .venv work backups build slides __pycache__ .*_cache".split()
 STUB, CHECK = "def scaled_dot_product_attention(", 'check("2.2"'
 MINUTE = 60_000  # milliseconds
 

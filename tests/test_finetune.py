@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,7 +14,9 @@ import torch
 
 from helpers import pretrained
 from helpers.exercises.bert.shared import VOCAB, tiny_config
+from helpers.files import locked
 from helpers.reading import fine_tuning, reviews
+from helpers.reading.checkpoint import Checkpoint
 from helpers.reading.fine_tuning import Recipe
 from tools import finetune
 from tools.build.execute import quiet_environment
@@ -141,6 +145,56 @@ def test_dropout_is_on_while_it_trains(rows):
     assert plain.loss != dropped.loss
 
 
+# --- interrupted, and gone on with ----------------------------------------------------
+
+
+class Killed(Exception):
+    """Stands for a kill in the middle of a step."""
+
+
+def until(step, rows, recipe, file):
+    """Train, from a checkpoint if there is one, up to a step; None: to the end."""
+    torch.manual_seed(7)
+    model, kept = small_model(0.3), Checkpoint(file, {"seed": 0}, every=2)
+
+    def stop(module, *_):
+        calls.append(1)
+        if step is not None and kept.step + len(calls) > step:
+            raise Killed
+
+    calls = []
+    model.register_forward_pre_hook(stop)
+    return model, fine_tuning.fine_tune(model, rows, recipe, checkpoint=kept)
+
+
+@pytest.mark.parametrize("stops", [[1], [3], [4], [6], [7], [11], [2, 5, 5, 10]])
+def test_an_interrupted_run_ends_as_an_uninterrupted_one(rows, tmp_path, stops):
+    """Six steps an epoch: it stops within one, and between the two."""
+    recipe, file = replace(SMALL, epochs=2), tmp_path / "state.safetensors"
+    whole, expected = until(None, rows, recipe, tmp_path / "other.safetensors")
+    for stop in stops:
+        with pytest.raises(Killed):
+            until(stop, rows, recipe, file)
+        assert Checkpoint(file, {}).step == (stop - stop % 2 if stop > 1 else 0)
+    torch.manual_seed(99)  # what chance did in between must not count
+    model, history = until(None, rows, recipe, file)
+    assert history.loss == expected.loss and len(history.loss) == 12
+    assert history.rate == expected.rate and history.norm == expected.norm
+    for mine, theirs in zip(model.parameters(), whole.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_a_checkpoint_is_damaged_or_of_another_run(rows, tmp_path):
+    file = tmp_path / "state.safetensors"
+    with pytest.raises(Killed):
+        until(4, rows, replace(SMALL, epochs=2), file)
+    assert Checkpoint(file, {"seed": 0}).other_facts() == []
+    assert Checkpoint(file, {"seed": 1, "rate": 2}).other_facts() == ["seed", "rate"]
+    file.write_bytes(file.read_bytes()[:100])
+    assert Checkpoint(file, {"seed": 1}).step == 0
+    assert Checkpoint(file, {"seed": 1}).other_facts() == []
+
+
 # --- the command ----------------------------------------------------------------------
 
 
@@ -148,7 +202,7 @@ def run(folder, output, *before):
     """Fine-tune the small model by the command; returns losses and printed lines."""
     options = [
         "--model", folder, "--output", output, "--reviews", 48, "--epochs", 2,
-        "--batch-size", 8, "--rate", 0.01, "--frozen", 0, "--dropout", 0,
+        "--batch-size", 8, "--rate", 0.01, "--frozen", 0, "--dropout", 0, "--every", 4,
     ]  # fmt: skip
     command = [sys.executable, *before, "-m", "tools.finetune", *map(str, options)]
     if before:  # accelerate's launcher takes the module itself
@@ -220,7 +274,9 @@ def test_a_launch_that_starts_one_process_says_so(folder, tmp_path):
         ("--dropout 7", "--dropout is 7.0: give a number from 0 to below 1."),
         ("--reviews 15", "--reviews is 15: give at least a batch, 16."),
         ("--model nowhere", "--model is nowhere, and there is no config.json in it"),
+        ("--every 0", "--every is 0: give at least 1."),
         ("--output README.md", "--output is README.md, where no folder can be made"),
+        ("--output .", "--output is ., and what is in it is no earlier result: give"),
     ],
 )
 def test_a_wrong_option_is_one_clear_sentence_before_it_trains(
@@ -239,3 +295,141 @@ def test_a_wrong_option_is_one_clear_sentence_before_it_trains(
 def test_a_batch_is_a_multiple_of_the_processes():
     options = finetune.options_of(["--batch-size", "16"])
     assert "give a multiple" in finetune.complaint(options, processes=3)
+
+
+# --- the folder of the result ---------------------------------------------------------
+
+
+class Chance:
+    """Kills the process, or fails, at one of the calls that change the folder."""
+
+    def __init__(self, monkeypatch, at):
+        self.left = at
+        for owner, name in ((Path, "rename"), (shutil, "rmtree")):
+            monkeypatch.setattr(owner, name, self.counted(getattr(owner, name)))
+
+    def counted(self, call):
+        def counted(*arguments, **more):
+            self.left -= 1
+            if self.left == 0:
+                raise Killed
+            return call(*arguments, **more)
+
+        return counted
+
+
+@pytest.mark.parametrize("at", range(1, 7))
+def test_a_result_is_there_whole_or_not_at_all(tmp_path, monkeypatch, at):
+    output, result = tmp_path / "reviews", tmp_path / "result"
+    for folder, text in ((output, "old"), (result, "new")):
+        folder.mkdir()
+        for name in ("config.json", finetune.HISTORY):
+            (folder / name).write_text(text)
+    (output / "mine.txt").write_text("mine")
+    with monkeypatch.context() as patch:
+        Chance(patch, at)
+        try:
+            finetune.put_in_place(result, output)
+        except Killed:
+            pass
+    names = ("config.json", finetune.HISTORY)
+    if output.exists():
+        assert len({(output / name).read_text() for name in names}) == 1
+    finetune.settle(output)  # what the next run begins with
+    whole = {(output / name).read_text() for name in names}
+    assert whole == ({"old"} if result.exists() else {"new"})
+    assert (output / "mine.txt").read_text() == "mine"
+    assert {path.name for path in tmp_path.iterdir()} <= {"reviews", "result"}
+
+
+def arguments(folder, output, *more):
+    options = [
+        "--model", folder, "--output", output, "--reviews", 48, "--epochs", 2,
+        "--batch-size", 8, "--rate", 0.01, "--frozen", 0, "--dropout", 0.2,
+        "--every", 2, *more,
+    ]  # fmt: skip
+    return list(map(str, options))
+
+
+KILLED = """
+import os, signal, sys
+from helpers.reading.checkpoint import Checkpoint
+from tools import finetune
+save = Checkpoint._save
+def save_and_die(self, step, *rest):
+    save(self, step, *rest)
+    if step == 8:
+        os.kill(os.getpid(), signal.SIGKILL)
+Checkpoint._save = save_and_die
+finetune.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
+def test_a_killed_command_goes_on_and_ends_as_if_nothing_had_been(
+    folder, tmp_path, capsys
+):
+    assert finetune.main(arguments(folder, tmp_path / "whole")) == 0
+    killed = arguments(folder, tmp_path / "killed")
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *killed],
+        cwd=ROOT,
+        env=quiet_environment(ROOT),
+        capture_output=True,
+        timeout=300,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
+    assert not (tmp_path / "killed").exists()
+    other = arguments(folder, tmp_path / "killed", "--seed", 1)
+    assert finetune.main(other) == 2
+    assert "unfinished run with another seed" in capsys.readouterr().err
+    assert finetune.main(killed) == 0
+    assert "an unfinished run goes on after step 8" in capsys.readouterr().out
+    whole, again = (
+        json.loads((tmp_path / name / "history.json").read_text())
+        for name in ("whole", "killed")
+    )
+    assert again == whole and len(again["loss"]) == 12
+    assert {p.name for p in tmp_path.iterdir() if p.name[0] != "."} == {
+        "whole",
+        "killed",
+    }
+
+
+@pytest.mark.slow
+def test_a_second_run_in_one_folder_is_refused(folder, tmp_path, capsys):
+    output = tmp_path / "reviews"
+    with locked(tmp_path / ".reviews.lock"):
+        assert finetune.main(arguments(folder, output)) == 1
+    said = capsys.readouterr()
+    assert said.out == "" and said.err == (
+        f"Another fine-tuning is at work on {output}: wait until it has ended, or give "
+        "another --output.\n"
+    )
+    assert finetune.main(arguments(folder, output)) == 0
+    assert finetune.main(arguments(folder, output)) == 0  # over the earlier result
+
+
+@pytest.mark.slow
+def test_a_full_disk_costs_neither_the_old_result_nor_the_state(
+    folder, tmp_path, capsys, monkeypatch
+):
+    resource = pytest.importorskip("resource")
+    output, train = tmp_path / "reviews", fine_tuning.fine_tune
+    assert finetune.main(arguments(folder, output)) == 0
+    before = {path.name: path.read_bytes() for path in output.iterdir()}
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill_up_and_train(*given, **more):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+        return train(*given, **more)
+
+    monkeypatch.setattr(fine_tuning, "fine_tune", fill_up_and_train)
+    try:
+        assert finetune.main(arguments(folder, output, "--seed", 1)) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    said = capsys.readouterr().err
+    assert said.startswith("Could not save to") and said.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in output.iterdir()} == before

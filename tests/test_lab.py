@@ -3,16 +3,20 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from helpers.files import locked
 from tools import lab
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,8 +33,8 @@ def course(tmp_path):
 
 
 def contents(folder):
-    """Return {name: text} of a folder, the marker left out."""
-    return {p.name: p.read_text() for p in folder.iterdir() if p.name != lab.MARKER}
+    """Return {name: text} of a folder, hidden files left out."""
+    return {p.name: p.read_text() for p in folder.iterdir() if p.name[0] != "."}
 
 
 # --- copying --------------------------------------------------------------------------
@@ -116,21 +120,92 @@ def test_a_damaged_marker_costs_nobody_work(course, damage):
     lab.copy_notebooks(*course)
     (work / "02_attention.ipynb").write_text("mine")
     (work / lab.MARKER).write_bytes(damage)
-    [told] = lab.copy_notebooks(*course)
-    assert "damaged" in told
-    assert contents(work) == contents(notebooks) | {"02_attention.ipynb": "mine"}
+    told, beside = lab.copy_notebooks(*course)
+    assert "damaged" in told and "02_attention.new-2.ipynb" in beside
+    assert contents(work) == contents(notebooks) | {
+        "02_attention.ipynb": "mine",
+        "02_attention.new-2.ipynb": "attention, version 1",
+    }
     assert set(json.loads((work / lab.MARKER).read_text())["notebooks"]) == set(
         contents(notebooks)
     )
 
 
-def test_a_lost_marker_costs_nobody_work(course):
+def test_a_lost_marker_costs_nobody_work_and_no_update(course):
     notebooks, work = course
     lab.copy_notebooks(*course)
     (work / "02_attention.ipynb").write_text("mine")
+    (notebooks / "02_attention.ipynb").write_text("attention, version 2")
     (work / lab.MARKER).unlink()
-    assert lab.copy_notebooks(*course) == []
+    told, beside = lab.copy_notebooks(*course)
+    assert "was missing" in told and "02_attention.new-2.ipynb" in beside
     assert (work / "02_attention.ipynb").read_text() == "mine"
+    assert (work / "02_attention.new-2.ipynb").read_text() == "attention, version 2"
+    assert lab.copy_notebooks(*course) == []  # said once
+
+
+def test_a_lost_marker_does_not_stop_later_updates(course):
+    notebooks, work = course
+    lab.copy_notebooks(*course)
+    (work / lab.MARKER).unlink()
+    [told] = lab.copy_notebooks(*course)  # nothing was changed: nothing lies beside
+    assert "was missing" in told and contents(work) == contents(notebooks)
+    (notebooks / "02_attention.ipynb").write_text("attention, version 2")
+    [told] = lab.copy_notebooks(*course)
+    assert "Updated 02_attention.ipynb" in told
+
+
+BRING = """
+import sys, time
+from pathlib import Path
+from tools import lab
+while time.time() < float(sys.argv[3]):
+    pass
+print(*lab.copy_notebooks(Path(sys.argv[1]), Path(sys.argv[2])), sep="\\n")
+"""
+
+
+def test_two_at_once_both_work(course):
+    """Without the lock one takes the other's half-written file away, and it fails."""
+    notebooks, work = course
+    for number in range(40):
+        (notebooks / f"{number}.ipynb").write_text("x" * 100_000)
+    begin = time.time() + 1.0
+    command = [sys.executable, "-c", BRING, *map(str, (*course, begin))]
+    both = [
+        subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    said = sorted(process.communicate() for process in both)
+    assert [process.returncode for process in both] == [0, 0], said
+    assert said == [("\n", ""), (f"Copied 42 notebooks to {work}.\n", "")]
+    assert contents(work) == contents(notebooks)
+
+
+def test_who_waits_in_vain_for_another_is_told_so(course, monkeypatch):
+    monkeypatch.setattr(lab, "PATIENCE", 0.1)
+    notebooks, work = course
+    work.mkdir()
+    with locked(work / lab.LOCK):
+        with pytest.raises(lab.LabError, match="Another `make lab` has been bringing"):
+            lab.copy_notebooks(*course)
+    assert lab.copy_notebooks(*course) == [f"Copied 2 notebooks to {work}."]
+
+
+def test_what_is_there_is_backed_up_before_it_is_touched(course, tmp_path):
+    notebooks, work = course
+    backups = tmp_path / "backups"
+    lab.copy_notebooks(*course, backups)
+    assert not backups.exists()  # there was nothing yet
+    (notebooks / "02_attention.ipynb").write_text("attention, version 2")
+    backed_up, updated = lab.copy_notebooks(*course, backups)
+    assert backed_up.startswith("Backed up") and updated.startswith("Updated")
+    [copy] = backups.glob("*.zip")
+    with zipfile.ZipFile(copy) as archive:
+        old = archive.read("work/02_attention.ipynb")
+    assert old == b"attention, version 1"
 
 
 def test_missing_notebooks_are_one_clear_sentence(tmp_path):
@@ -207,6 +282,19 @@ def test_the_kernel_is_this_python(tmp_path, monkeypatch):
         assert run.stdout.strip() == expected, run.stderr
 
 
+# What a student's ~/.jupyter may say; all of it opens the server to others.
+OPEN_TO_ALL = """
+from jupyter_server.auth import passwd
+c.IdentityProvider.token = c.PasswordIdentityProvider.token = ""
+c.ServerApp.token = c.ServerApp.password = c.NotebookApp.token = ""
+c.PasswordIdentityProvider.hashed_password = passwd("known-to-everybody")
+c.PasswordIdentityProvider.password_required = True
+c.ServerApp.identity_provider_class = "jupyter_server.auth.IdentityProvider"
+c.ServerApp.ip = "0.0.0.0"
+c.ServerApp.allow_remote_access = True
+"""
+
+
 @pytest.fixture
 def server(course, tmp_path):
     """Start `python -m tools.lab` on a small course; yield (process, log)."""
@@ -220,6 +308,9 @@ def server(course, tmp_path):
         for name in ("CONFIG", "DATA", "RUNTIME")
     }
     environment["JUPYTER_TOKEN"] = "known-to-everybody"
+    (tmp_path / "CONFIG").mkdir()
+    for name in ("server", "lab"):
+        (tmp_path / "CONFIG" / f"jupyter_{name}_config.py").write_text(OPEN_TO_ALL)
     log = tmp_path / "log"
     keyboard, terminal = os.openpty()  # nobody types: a question stays unanswered
     with log.open("w") as output:
@@ -256,6 +347,22 @@ def status(address, port, token=None):
         return error.code
 
 
+def signs_in(port, password):
+    """Whether the login page takes this password, as a browser would send it."""
+    cookies = urllib.request.HTTPCookieProcessor()
+    browser = urllib.request.build_opener(cookies)
+    page = f"http://127.0.0.1:{port}/login"
+    browser.open(page).close()
+    xsrf = next(cookie.value for cookie in cookies.cookiejar if cookie.name == "_xsrf")
+    form = urllib.parse.urlencode({"password": password, "_xsrf": xsrf}).encode()
+    try:
+        browser.open(page, form).close()
+    except urllib.error.HTTPError as error:
+        error.close()
+        return False
+    return True
+
+
 def wait_for(pattern, log, process, seconds=60):
     """Return the match of `pattern` in the server's output."""
     end = time.monotonic() + seconds
@@ -274,6 +381,10 @@ def test_the_server_answers_here_alone_and_only_with_its_token(server):
     assert status("127.0.0.1", port, token) == 200
     assert status("127.0.0.1", port) == 403
     assert status("127.0.0.1", port, "known-to-everybody") == 403
+    assert not signs_in(port, "known-to-everybody") and signs_in(port, token)
+    if shutil.which("ps"):  # what every user of a machine can read
+        shown = subprocess.check_output(["ps", "-A", "-ww", "-o", "args"], text=True)
+        assert "-m jupyterlab" in shown and token not in shown
     with pytest.raises(OSError):  # it would answer if it listened on every address
         status("127.0.0.2", port, token)
 

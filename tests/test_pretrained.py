@@ -1,6 +1,8 @@
 """Checkpoints: bundled, in a Hub cache laid out locally, and all that can fail."""
 
+import contextlib
 import hashlib
+import http.server
 import json
 import os
 import shutil
@@ -263,16 +265,7 @@ def test_the_offline_switch_is_respected(hub, monkeypatch):
 
 def downloads(monkeypatch, work):
     """Let `work(repo)` stand in for the Hub's download; look-ups stay real."""
-    import huggingface_hub
-
-    real = huggingface_hub.snapshot_download
-
-    def download(repo, local_files_only=False, **more):
-        if local_files_only:
-            return real(repo, local_files_only=True, **more)
-        return work(repo)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    monkeypatch.setattr(pretrained, "_in_a_child", work)
     monkeypatch.setattr(pretrained, "reachable", lambda *_: True)
 
 
@@ -281,7 +274,7 @@ def test_a_download_that_breaks_off_leaves_nothing_half_written(hub, monkeypatch
         part = hub / "models--org--name" / "blobs" / "ab12.incomplete"
         part.parent.mkdir(parents=True)
         part.write_bytes(b"half")
-        raise ConnectionError("Connection reset by peer\nand a long story")
+        raise pretrained._FetchError("ConnectionError: Connection reset by peer")
 
     downloads(monkeypatch, break_off)
     with pytest.raises(CheckpointError) as it:
@@ -310,6 +303,123 @@ def test_a_download_that_works_is_found_the_next_time(hub, tiny, monkeypatch):
     first = pretrained.path("encoder")
     downloads(monkeypatch, lambda repo: pytest.fail("fetched twice"))
     assert pretrained.path("encoder") == first
+
+
+# --- a Hub on this machine ------------------------------------------------------------
+
+
+class Hub(http.server.BaseHTTPRequestHandler):
+    """Answers as the Hub does, for one model; `pause(sent)` runs before each piece."""
+
+    def log_message(self, *_):
+        pass
+
+    def do_HEAD(self):
+        self.answer(body=False)
+
+    def do_GET(self):
+        self.answer(body=True)
+
+    def answer(self, body):
+        files = {file.name: file.read_bytes() for file in self.server.folder.iterdir()}
+        path = self.path.split("?")[0]
+        kind, content, etag = "application/json", b"{}", None
+        if path.startswith("/api/models/"):
+            self.server.pause("listing")
+            names = [{"rfilename": name} for name in files]
+            facts = {"id": NAME, "modelId": NAME, "sha": "c0ffee" * 6 + "c0ff"}
+            content = json.dumps(facts | {"siblings": names, "tags": []}).encode()
+            if "/tree/" in path:
+                tree = [{"type": "file", "path": n, "size": len(files[n]), "oid": n}
+                        for n in files]  # fmt: skip
+                content = json.dumps(tree).encode()
+        elif "/resolve/" in path:
+            content = files[path.rpartition("/")[2]]
+            kind, etag = "application/octet-stream", hashlib.sha256(content).hexdigest()
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("X-Repo-Commit", "c0ffee" * 6 + "c0ff")
+        if etag:
+            self.send_header("ETag", f'"{etag}"')
+        self.end_headers()
+        with contextlib.suppress(OSError):  # the other side was killed
+            for start in range(0, len(content) if body else 0, 1 << 15):
+                self.server.pause(start)
+                self.wfile.write(content[start : start + (1 << 15)])
+                self.wfile.flush()
+
+
+@pytest.fixture
+def server(hub, tiny, tmp_path, monkeypatch):
+    """A Hub on this machine, with a model of some 400 KB."""
+    from huggingface_hub import constants
+
+    folder = shutil.copytree(tiny, tmp_path / "theirs")
+    (folder / "notes.txt").write_bytes(b"0" * 400_000)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
+        server.folder, server.pause, server.over = folder, lambda at: None, False
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setattr(constants, "ENDPOINT", address)
+        yield server
+        server.over = True
+        server.shutdown()
+        thread.join()
+
+
+def stalling(server, at):
+    """Stop for good at some place of an answer."""
+
+    def pause(place):
+        while place == at and not server.over:
+            time.sleep(0.05)
+
+    server.pause = pause
+
+
+@pytest.mark.slow
+def test_a_model_is_fetched_from_a_hub(hub, server, capfd):
+    folder = Path(pretrained.path("encoder"))
+    theirs = {file.name: file.read_bytes() for file in server.folder.iterdir()}
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == theirs
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", ["listing", 1 << 15])
+def test_a_hub_that_stalls_is_given_up(hub, server, monkeypatch, capfd, at):
+    """In the first answer, and in the middle of a file."""
+    stalling(server, at)
+    monkeypatch.setattr(pretrained, "STALL", 8.0)
+    monkeypatch.setattr(pretrained, "TELL", 3.0)
+    start = time.monotonic()
+    with pytest.raises(CheckpointError) as it:
+        pretrained.path("encoder")
+    assert 8 <= time.monotonic() - start < 40
+    assert str(it.value) == (
+        f"Fetching '{NAME}' failed (nothing arrived for 8 s): try again, or unset "
+        "COURSE_SOURCE to use the bundled checkpoints."
+    )
+    said = capfd.readouterr()
+    assert said.err == "" and said.out.startswith(f"Fetching '{NAME}' from the Hub: 0.")
+    assert not list(hub.glob("models--*/blobs/*.incomplete"))
+
+
+@pytest.mark.slow
+def test_a_slow_hub_is_not_given_up(hub, server, monkeypatch):
+    """A piece every second takes longer in all than it may stand still."""
+    monkeypatch.setattr(pretrained, "STALL", 8.0)
+    server.pause = lambda at: time.sleep(1)
+    start = time.monotonic()
+    assert Path(pretrained.path("encoder")).name == "c0ffee" * 6 + "c0ff"
+    assert time.monotonic() - start > 8
+
+
+def test_twenty_seconds_are_the_limit():
+    assert pretrained.STALL == 20
 
 
 def test_helpers_are_imported_without_transformers():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers import files
 from helpers.checks import CheckFailed, borrow, check, progress
 from helpers.checks import __main__ as progress_page
 from helpers.checks.report import Report
@@ -38,8 +39,8 @@ def wrong(x):
     return x.mean(0)
 
 
-def test_the_marker_is_the_one_that_the_lab_leaves():
-    assert progress.MARKER == lab.MARKER
+def test_the_marker_and_the_lock_are_the_lab_s():
+    assert (progress.MARKER, progress.LOCK) == (lab.MARKER, lab.LOCK)
 
 
 def test_a_check_is_recorded(work):
@@ -106,11 +107,11 @@ def test_a_file_is_replaced_whole_or_not_at_all(work, monkeypatch):
     def full(*_, **__):
         raise OSError("disk full")
 
-    monkeypatch.setattr(progress.json, "dump", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     progress.record(PASSED)  # a check goes on
     assert progress.read(work) == {"2.1": "wrong"}
     names = sorted(path.name for path in work.iterdir())
-    assert names == [progress.MARKER, progress.NAME]  # nothing half-written is left
+    assert names == [progress.MARKER, progress.LOCK, progress.NAME]  # and no halves
 
 
 def test_a_reader_never_sees_half_a_file(work):
@@ -132,11 +133,37 @@ def test_a_reader_never_sees_half_a_file(work):
 
 
 def test_a_folder_that_cannot_be_written_does_not_stop_a_check(work, monkeypatch):
-    def refuse(**_):
+    def refuse(*_):
         raise PermissionError("read-only")
 
-    monkeypatch.setattr(progress.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(progress, "write_whole", refuse)
     assert check("0.1", right) is None
+
+
+def test_a_lock_that_nobody_gives_back_does_not_stop_a_check(work, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.1)
+    with files.locked(work / progress.LOCK):
+        progress.record(PASSED)
+    assert progress.read(work) == {}
+    progress.record(PASSED)
+    assert progress.read(work) == {"2.1": "passed"}
+
+
+def test_six_at_once_lose_nothing(work):
+    """Threads in place of kernels: they too open the lock's file one by one."""
+    begin = threading.Barrier(6)
+
+    def pass_ten(lesson):
+        begin.wait()
+        for number in range(10):
+            progress.record(Report(f"{lesson}.{number}", "passed"))
+
+    threads = [threading.Thread(target=pass_ten, args=(one,)) for one in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(progress.read(work)) == 60
 
 
 def test_a_folder_that_the_lab_never_saw_is_reported(work, capsys):

@@ -4,7 +4,8 @@ The student's notebooks live in `work/`, which git ignores. A notebook that the 
 changed is never overwritten. When the course has a newer version of it, that is placed
 beside it, once, as `02_attention.new-2.ipynb`; a copy that nobody touched is updated.
 `work/.course.json` remembers which course versions came; its presence also tells the
-checks that they may record progress in this folder.
+checks that they may record progress in this folder. Before anything is brought,
+`backups/` gets a dated copy of a `work/` that has changed since the newest one.
 
 Needs the standard library, and JupyterLab in the same Python.
 """
@@ -19,8 +20,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from helpers.files import Locked, locked, write_whole
+from tools.backup import back_up
+
 ROOT = Path(__file__).resolve().parent.parent
 MARKER = ".course.json"
+LOCK = ".course.lock"  # who brings notebooks or writes progress holds it
+PATIENCE = 30.0  # seconds for another `make lab` to bring its notebooks
 START = "00_start_here.ipynb"
 
 
@@ -31,12 +37,13 @@ class LabError(Exception):
 # --- copying --------------------------------------------------------------------
 
 
-def copy_notebooks(source: Path, work: Path) -> list[str]:
+def copy_notebooks(source: Path, work: Path, backups: Path | None = None) -> list[str]:
     """Copy missing notebooks from `source` to `work` and keep every changed file there.
 
     Args:
         source: the course's folder of notebooks.
         work: the student's folder; it is made when it is missing.
+        backups: where to keep a copy of `work` as it was before; None: nowhere.
 
     Returns:
         What was done, one sentence each; empty when nothing had to be done.
@@ -52,7 +59,14 @@ def copy_notebooks(source: Path, work: Path) -> list[str]:
         )
     try:
         work.mkdir(parents=True, exist_ok=True)
-        return _bring(notebooks, work)
+        with locked(work / LOCK, PATIENCE):
+            told = back_up(work, backups) if backups else []
+            return told + _bring(notebooks, work)
+    except Locked:
+        raise LabError(
+            f"Another `make lab` has been bringing notebooks to {work} for more than "
+            f"{PATIENCE:.0f} seconds: end it, and try again."
+        ) from None
     except OSError as error:
         raise LabError(
             f"Could not bring the notebooks to {work} ({error.strerror or error}): "
@@ -81,9 +95,9 @@ def _bring(notebooks: list[Path], work: Path) -> list[str]:
 def _bring_one(notebook: Path, work: Path, versions: list[str]) -> str | None:
     """Bring one notebook; `versions` are the course's versions that came before it."""
     content, mine = notebook.read_bytes(), work / notebook.name
-    version, seen = digest(content), bool(versions)
-    changed = seen and version not in versions
-    if version not in versions:
+    version = digest(content)
+    changed = version not in versions
+    if changed:
         versions.append(version)
     if not mine.exists():
         write_whole(mine, content)
@@ -92,8 +106,8 @@ def _bring_one(notebook: Path, work: Path, versions: list[str]) -> str | None:
         return f"Updated {mine.name}, which you had not changed."
     elif changed and (beside := _place_beside(mine, content)):
         return (
-            f"{mine.name} has a new version: yours is unchanged, and the new one "
-            f"is beside it as {beside.name}."
+            f"{mine.name} differs from the course's newest version: yours is "
+            f"unchanged, and that one is beside it as {beside.name}."
         )
     return None
 
@@ -116,26 +130,15 @@ def read_marker(path: Path) -> tuple[dict[str, list[str]], list[str]]:
         known = json.loads(path.read_bytes())["notebooks"]
         return {str(name): [str(v) for v in seen] for name, seen in known.items()}, []
     except FileNotFoundError:
-        return {}, []
+        if not any(path.parent.glob("*.ipynb")):
+            return {}, []  # the first time
+        state = "missing"
     except (ValueError, KeyError, TypeError, AttributeError):
-        return {}, [
-            f"{path.name} was damaged and is written again; your notebooks stay as "
-            "they are, and the course's versions are in its folder notebooks/."
-        ]
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+        state = "damaged"
+    return {}, [
+        f"{path.name}, which remembers the versions of the notebooks, was {state} and "
+        "is written again."
+    ]
 
 
 def digest(content: bytes) -> str:
@@ -150,6 +153,7 @@ def lab_command(work: Path, extra: list[str]) -> list[str]:
     """Return the command that serves `work` on this machine alone, with a token."""
     page = f"/lab/tree/{START}" if (work / START).exists() else "/lab"
     command = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
+    command += ["--ServerApp.identity_provider_class=tools.lab_token.OwnToken"]
     command += [f"--ServerApp.root_dir={work}", f"--LabApp.default_url={page}"]
     command += ["--ServerApp.answer_yes=True"]  # one Ctrl-C ends it
     command += ["--Application.log_level=ERROR"]  # the address alone
@@ -164,7 +168,6 @@ def lab_command(work: Path, extra: list[str]) -> list[str]:
 def lab_environment() -> dict[str, str]:
     """Return an environment in which the kernel `python3` is this very Python."""
     environment = os.environ.copy()
-    environment.pop("JUPYTER_TOKEN", None)  # Jupyter makes and prints its own
     first_paths = {
         "JUPYTER_PATH": Path(sys.prefix, "share", "jupyter"),  # its kernels
         # asks the student no question, and leaves nbgrader's menus to instructors
@@ -208,8 +211,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--copy-only", action="store_true", help="do not open it")
     parser.add_argument("--no-browser", action="store_true", help="print the address")
     chosen, extra = parser.parse_known_args(arguments)
+    folders = (ROOT / "notebooks", ROOT / "work", ROOT / "backups")
     try:
-        for sentence in copy_notebooks(ROOT / "notebooks", ROOT / "work"):
+        for sentence in copy_notebooks(*folders):
             print(sentence, flush=True)
         if chosen.copy_only:
             return 0

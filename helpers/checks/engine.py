@@ -17,7 +17,7 @@ from torch.nn import Module
 from helpers.checks import blanks, progress
 from helpers.checks import report as told
 from helpers.checks.compare import Yardstick, rounded
-from helpers.checks.exercise import Answer, Case, Exercise
+from helpers.checks.exercise import LESSONS, Answer, Case, Exercise
 from helpers.checks.locate import locate
 from helpers.checks.observe import (
     Run,
@@ -30,21 +30,6 @@ from helpers.checks.recognise import Trial, recognise
 from helpers.checks.report import CheckFailed, NotAttempted, Report
 from helpers.checks.symptoms import symptoms
 
-# Lesson number -> the module that holds its exercises.
-LESSONS = {
-    0: "start",
-    1: "embeddings",
-    2: "attention",
-    3: "multi_head",
-    4: "encoder",
-    5: "decoder",
-    6: "masks",
-    7: "recurrent",
-    8: "translation",
-    9: "bert",
-    10: "gpt",
-    11: "generation",
-}
 LIMIT = 10.0  # seconds of the processor until an answer is stopped
 HELPERS = str(Path(__file__).parents[1])
 

@@ -5,6 +5,21 @@ from dataclasses import dataclass, field, replace
 from string import ascii_lowercase
 from typing import Any, NoReturn
 
+# Lesson number -> the module that holds its exercises.
+LESSONS = {
+    0: "start",
+    1: "embeddings",
+    2: "attention",
+    3: "multi_head",
+    4: "encoder",
+    5: "decoder",
+    6: "masks",
+    7: "recurrent",
+    8: "translation",
+    9: "bert",
+    10: "gpt",
+    11: "generation",
+}
 KINDS = ("function", "class", "value", "probe", "written", "open")
 
 

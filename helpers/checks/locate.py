@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from helpers.checks import blanks
 from helpers.checks.blanks import Line
 from helpers.checks.compare import Yardstick
-from helpers.checks.exercise import Answer, Case, Exercise
+from helpers.checks.exercise import LESSONS, Answer, Case, Exercise
 from helpers.checks.observe import (
     Run,
     TimeUp,
@@ -246,8 +246,6 @@ def variants(lesson: int) -> dict[str, tuple]:
     an exercise's id and at least three answers, each of them a tuple where the exercise
     asks for several.
     """
-    from helpers.checks.engine import LESSONS
-
     found: dict[str, tuple] = {}
     package = import_module(f"helpers.exercises.{LESSONS[lesson]}.variants")
     for file in pkgutil.iter_modules(package.__path__):

@@ -8,7 +8,6 @@ import copy
 import io
 import random
 import signal
-import sys
 import threading
 import time
 import warnings
@@ -21,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from helpers.checks import settings
 from helpers.checks.compare import DOUBLE, SINGLE, difference, in_dtype, losses
 from helpers.checks.exercise import Answer, Case, Exercise, Look
 
@@ -68,29 +68,24 @@ class _Printed(io.TextIOBase):
 
 @contextmanager
 def untouched_world() -> Iterator[_Printed]:
-    """Run student code; put seeds, default dtype, threads and filters back after."""
-    python, array = random.getstate(), np.random.get_state()
-    seed, dtype = torch.get_rng_state(), torch.get_default_dtype()
-    threads, grad = torch.get_num_threads(), torch.is_grad_enabled()
-    depth, default_device = sys.getrecursionlimit(), torch.get_default_device()
-    printed = _Printed()
+    """Run student code; put random states, settings and output back after."""
+    python, array, seed = (
+        random.getstate(),
+        np.random.get_state(),
+        torch.get_rng_state(),
+    )
+    before, printed = settings.read(), _Printed()
     try:
         with warnings.catch_warnings(), redirect_stdout(printed):
-            with redirect_stderr(printed):
+            # With gradients; what it was is put back, whatever happens inside.
+            with redirect_stderr(printed), torch.inference_mode(False):
                 warnings.simplefilter("ignore")
-                torch.set_grad_enabled(True)
                 yield printed
     finally:
         random.setstate(python)
         np.random.set_state(array)
         torch.set_rng_state(seed)
-        torch.set_default_dtype(dtype)
-        torch.set_grad_enabled(grad)
-        sys.setrecursionlimit(depth)
-        if torch.get_default_device() != default_device:
-            torch.set_default_device(default_device)
-        if torch.get_num_threads() != threads:
-            torch.set_num_threads(threads)
+        settings.put_back(before)
 
 
 def stopwatch() -> Callable[[], float]:

@@ -6,13 +6,15 @@ Written only where `make lab` left its marker, never while tests or graders run.
 
 import json
 import os
-import tempfile
 from pathlib import Path
 
 from helpers.checks.report import Report
+from helpers.files import locked, write_whole
 
 MARKER = ".course.json"  # left by tools/lab.py in the student's folder
+LOCK = ".course.lock"  # for all that write there: several kernels, and tools/lab.py
 NAME = ".progress.json"
+PATIENCE = 5.0  # seconds until a check goes on without its record
 
 
 def record(report: Report, folder: Path | None = None) -> None:
@@ -23,13 +25,18 @@ def record(report: Report, folder: Path | None = None) -> None:
     if not (folder / MARKER).exists():
         return
     state = "borrowed" if report.borrowed else report.outcome
-    done = read(folder)
-    if done.get(report.exercise) == "passed" or done.get(report.exercise) == state:
-        return
     try:
-        _write(folder / NAME, done | {report.exercise: state})
+        with locked(folder / LOCK, PATIENCE):
+            _add(report.exercise, state, folder)
     except OSError:
         return  # a full disk must not stop a check
+
+
+def _add(exercise: str, state: str, folder: Path) -> None:
+    done = read(folder)
+    if done.get(exercise) not in ("passed", state):
+        text = json.dumps(done | {exercise: state}, indent=1, sort_keys=True)
+        write_whole(folder / NAME, text.encode())
 
 
 def read(folder: Path) -> dict[str, str]:
@@ -39,14 +46,3 @@ def read(folder: Path) -> dict[str, str]:
     except (OSError, ValueError):
         return {}
     return done if isinstance(done, dict) else {}
-
-
-def _write(path: Path, done: dict[str, str]) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(done, file, indent=1, sort_keys=True)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

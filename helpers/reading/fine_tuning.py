@@ -12,6 +12,7 @@ from torch.optim import AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
 from helpers import pretrained
+from helpers.reading.checkpoint import Checkpoint
 from helpers.reading.reviews import STARS, training_batches
 from helpers.training import History, progress
 
@@ -74,8 +75,17 @@ def optimizer_for(model: nn.Module, recipe: Recipe) -> AdamW:
     return AdamW(groups, weight_decay=recipe.weight_decay)
 
 
-def scheduler_for(optimizer: AdamW, recipe: Recipe, steps: int) -> LambdaLR:
-    """Linear warm-up, then a linear fall to 0, or a constant rate."""
+def scheduler_for(
+    optimizer: AdamW, recipe: Recipe, steps: int, taken: int = 0
+) -> LambdaLR:
+    """Linear warm-up, then a linear fall to 0, or a constant rate.
+
+    Args:
+        optimizer: whose learning rates are still the highest ones
+        recipe: which schedule
+        steps: of the whole run
+        taken: how many of them are behind us
+    """
     warm = max(1, round(recipe.warmup * steps))
 
     def share(step: int) -> float:
@@ -83,7 +93,9 @@ def scheduler_for(optimizer: AdamW, recipe: Recipe, steps: int) -> LambdaLR:
             return 1.0
         return min((step + 1) / warm, (steps - step) / max(1, steps - warm))
 
-    return LambdaLR(optimizer, share)
+    for group in optimizer.param_groups:
+        group.setdefault("initial_lr", group["lr"])
+    return LambdaLR(optimizer, share, taken - 1)
 
 
 def fine_tune(
@@ -92,6 +104,7 @@ def fine_tune(
     recipe: Recipe = Recipe(),  # noqa: B008 (frozen)
     accelerator: Any = None,
     name: str = "fine-tuning",
+    checkpoint: Checkpoint | None = None,
 ) -> History:
     """Train a classifier on encoded reviews.
 
@@ -102,20 +115,29 @@ def fine_tune(
         accelerator: made with `split_batches=True`, so that the recipe's batch is
             shared out among the processes; by default one for this process alone
         name: in front of the progress bar
+        checkpoint: where an interrupted run goes on, and what this one saves
 
     Returns:
         Loss, learning rate and gradient norm of each step, over all processes.
     """
     accelerator = accelerator or accelerate()
     loader = training_batches(rows, recipe.batch_size, recipe.seed, recipe.same_order)
-    optimizer, steps = optimizer_for(model, recipe), recipe.epochs * len(loader)
-    scheduler = scheduler_for(optimizer, recipe, steps)
-    model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
-    history, start = History(), time.perf_counter()
+    plain, adam = model, optimizer_for(model, recipe)
+    model, optimizer, loader = accelerator.prepare(plain, adam, loader)
+    steps, history, taken = recipe.epochs * len(loader), History(), 0
+    if checkpoint:
+        history = checkpoint.load(plain, adam, accelerator)
+        taken = checkpoint.step
+    scheduler, start = scheduler_for(adam, recipe, steps, taken), time.perf_counter()
     model.train()
     with progress(steps if accelerator.is_main_process else 0, name) as bar:
-        for _ in range(recipe.epochs):
-            for batch in loader:
+        bar.update(taken)
+        for epoch in range(recipe.epochs):
+            for step, batch in enumerate(loader, epoch * len(loader)):
+                if step < taken:
+                    continue  # its turn was before the interruption
+                if checkpoint:
+                    checkpoint.before(step, plain, adam, history, accelerator)
                 loss = model(**batch).loss
                 accelerator.backward(loss)
                 norm = accelerator.clip_grad_norm_(model.parameters(), recipe.clip)
@@ -128,7 +150,7 @@ def fine_tune(
                 history.norm.append(norm.item())
                 bar.set_postfix_str(f"loss {mean:.3f}", refresh=False)
                 bar.update()
-    history.seconds = time.perf_counter() - start
+    history.seconds += time.perf_counter() - start
     return history
 
 

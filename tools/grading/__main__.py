@@ -24,13 +24,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib import import_module
 from pathlib import Path
 
+from helpers.files import write_whole
 from tools.grading import sandbox, tables
 from tools.grading.course import CourseError, chosen, lay_out
 from tools.grading.find import Submission, find
 from tools.grading.gradebook import enter
 from tools.grading.runner import Grader
 from tools.grading.tables import Grade
-from tools.lab import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,9 +10,9 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from helpers.files import write_whole
 from tools.grading.course import CourseError, quiet
 from tools.grading.tables import Grade
-from tools.lab import write_whole
 
 KEPT = "written.json"
 

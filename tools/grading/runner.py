@@ -19,12 +19,12 @@ from pathlib import Path
 import jsonschema
 import nbformat
 
+from helpers.files import write_whole
 from tools.grading import guard, sandbox
 from tools.grading.find import Submission
 from tools.grading.restore import MOST, usual_names
 from tools.grading.safe import safe_notebook
 from tools.grading.tables import Grade
-from tools.lab import write_whole
 
 GRACE = 60.0  # seconds beyond the limit until a worker is killed
 ANSWER = 64_000_000  # bytes of a worker's result

@@ -11,8 +11,10 @@ does, and holds no privileges that could undo any of this.
 """
 
 import ctypes
+import errno
 import os
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -36,6 +38,16 @@ MOUNT_SETATTR, AT_RECURSIVE, AT_FDCWD = 442, 0x8000, -100
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41}
 MNT_DETACH = 2
 PDEATHSIG, NO_NEW_PRIVS = 1, 38
+SECCOMP, FILTER = 22, 2
+# What Linux audit calls a machine, and the numbers of the system calls by which memory
+# is had that no limit on address space counts: memfd_create, memfd_secret, and shared
+# memory and messages of System V (shmget, shmat, msgget).
+NO_LIMIT = {
+    "x86_64": (0xC000003E, (319, 447, 29, 30, 68)),
+    "aarch64": (0xC00000B7, (279, 447, 194, 196, 186)),
+    "riscv64": (0xC00000F3, (279, 447, 194, 196, 186)),
+}
+X32 = 0x40000000  # numbers from here on are the same calls once more, on x86-64
 
 
 class SandboxError(OSError):
@@ -184,6 +196,24 @@ def _show(path: Path, root: Path) -> None:
     _mount(path, place, "", MS_BIND | MS_REC, "")
 
 
+def _refuse_unlimited_memory() -> None:
+    """From now on the calls of `NO_LIMIT` are not implemented, nor foreign ones."""
+    machine, numbers = NO_LIMIT[os.uname().machine]
+    load, equal, at_least, end = 0x20, 0x15, 0x35, 0x06  # of the kernel's filters
+    allow, refuse = 0x7FFF0000, 0x50000 | errno.ENOSYS
+    # Each: operation, lines to skip if true, if false, operand.
+    lines = [(load, 0, 0, 4), (equal, 1, 0, machine), (end, 0, 0, refuse)]
+    lines += [(load, 0, 0, 0), (at_least, 0, 1, X32), (end, 0, 0, refuse)]
+    for number in numbers:
+        lines += [(equal, 0, 1, number), (end, 0, 0, refuse)]
+    lines += [(end, 0, 0, allow)]
+    code = ctypes.create_string_buffer(
+        b"".join(struct.pack("HBBI", *it) for it in lines)
+    )
+    program = struct.pack("HxxxxxxQ", len(lines), ctypes.addressof(code))
+    _call("prctl", SECCOMP, ctypes.c_ulong(FILTER), program, 0, 0)
+
+
 def _processes(place: Path, flags: int) -> None:
     """The list of this namespace's processes; the outer one where that is denied."""
     try:
@@ -218,6 +248,7 @@ def enter_again(writable: Path) -> None:
         _first_of_its_kind()
         _processes(Path("/proc"), MS_RDONLY)
         _call("prctl", NO_NEW_PRIVS, 1, 0, 0, 0)
+        _refuse_unlimited_memory()
     except OSError as error:
         raise SandboxError(*error.args) from None
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.lab import write_whole
+from helpers.files import write_whole
 
 BORROWED, UNKNOWN = "borrowed", "not recognised"
 ENCODING = "utf-8-sig"

@@ -5,8 +5,8 @@ import importlib.util
 import sys
 from pathlib import Path
 
+from helpers.files import write_whole
 from tools.build.stubs import LessonError
-from tools.lab import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("sphinx_revealjs", "ziamath", "nbconvert")
