@@ -323,8 +323,11 @@ def _watched(
     with untouched_world():
         if double:
             torch.set_default_dtype(torch.float64)
-        with watch:
-            run = run_case(thing, answer, case, budget.seconds, donor)
+        try:
+            with watch:
+                run = run_case(thing, answer, case, budget.seconds, donor)
+        except TimeUp:  # what puts the world back is watched as well
+            raise Silent(budget.over) from None
     if isinstance(run.raised, TimeUp):
         raise Silent(budget.over or "it takes too long")
     return run, watch
