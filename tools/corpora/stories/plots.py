@@ -15,6 +15,7 @@ from tools.corpora.stories.world import Entity
 Plot = Callable[[Story], None]
 PLOTS: dict[str, Plot] = {}
 
+LONGEST = 200  # words and marks in a story
 BEDS = ("basket", "box", "cradle", "wheelbarrow", "stove", "bench", "stairs", "shed")
 PACKS = ("bag", "basket", "sack", "suitcase")
 STALL = ("basket", "bag", "sack", "bucket", "barrel", "trunk", "tin", "jar", "pot")
@@ -50,7 +51,7 @@ def tell(seed: int, ending: str | None = None, plot: str | None = None) -> Story
     _cast(story)
     _open(story)
     PLOTS[story.plot](story)
-    story.end("close", 0.7)
+    story.end("close", 0.6)
     return story
 
 
@@ -79,10 +80,10 @@ def _open(story: Story) -> None:
     """Who it is about, and what kind of day it was."""
     if story.rng.random() < 0.65:
         story.say("open.once")
-        story.say("open.trait", 0.45)
+        story.say("open.trait", 0.3)
     else:
         story.say("open.scene")
-    story.say("open.day", 0.5)
+    story.say("open.day", 0.4)
     story.paragraph()
 
 
@@ -124,9 +125,11 @@ def _wrong(story: Story) -> None:
 
 
 def _between(story: Story, most: int = 2) -> None:
-    """Something else happens, or two things do, and time passes."""
-    for _ in range(story.rng.randint(1, most)):
-        story.say("between")
+    """Something else happens, and time passes; where the thing is stays so."""
+    for chance in (1.0, 0.35)[:most]:
+        story.say("between", chance)
+    if story.at.get("thing") == "box" and "box" in story.cast:
+        story.say("check", 0.35)
 
 
 def _pet(story: Story, kinds: tuple[str, ...], named: bool) -> None:
@@ -279,7 +282,7 @@ def quarrel(story: Story) -> None:
     story.paragraph()
     story.say("quarrel.alone")
     _between(story)
-    story.say("quarrel.alone", 0.4)
+    story.say("quarrel.alone", 0.2)
     story.paragraph()
     story.end("quarrel.end")
 
@@ -297,7 +300,7 @@ def secret(story: Story) -> None:
     story.paragraph()
     _between(story)
     story.say("secret.ask")
-    story.say("secret.ask", 0.4)
+    story.say("secret.ask", 0.2)
     story.paragraph()
     story.end("secret.end")
 
@@ -417,7 +420,7 @@ def fear(story: Story) -> None:
     story.paragraph()
     story.say("fear.try")
     story.say("fear.help")
-    story.say("fear.try")
+    story.say("fear.try", 0.4)
     story.paragraph()
     story.end("fear.end")
 
@@ -434,7 +437,7 @@ def hide(story: Story) -> None:
     story.paragraph()
     story.say("hide.seek")
     _between(story, 1)
-    story.say("hide.seek")
+    story.say("hide.seek", 0.4)
     story.paragraph()
     story.end("hide.end")
 
@@ -496,7 +499,7 @@ def rescue(story: Story) -> None:
     story.put("wild", "box", "rescue.home")
     story.say("rescue.care")
     _between(story, 1)
-    story.say("rescue.care", 0.5)
+    story.say("rescue.care", 0.2)
     story.paragraph()
     story.end("rescue.end")
 

@@ -176,8 +176,8 @@ class Story:
         name = role[0].lower() + role[1:]
         if name in SELVES:
             name, form = "hero", name
-        if form == "where" and name in self.at:
-            words = self.cast[self.at[name]].forms["where"]
+        if form in ("where", "out") and name in self.at:
+            words = self.cast[self.at[name]].forms[form]
         else:
             words = self.cast[name].forms[form or "name"]
         return words if role[0].islower() else capital(words)
@@ -185,6 +185,10 @@ class Story:
     def text(self) -> str:
         """The story as told so far."""
         return MARK.sub(r"\1", self._marked())
+
+    def length(self) -> int:
+        """How many words and marks it has; a new line counts as one."""
+        return len(re.findall(r"[\w'-]+|[^\w\s]|\n", self.text()))
 
     def recalls(self) -> list[Recall]:
         """Where the story tells again in what, or under what, a thing lies."""

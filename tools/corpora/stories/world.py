@@ -19,6 +19,7 @@ SEASONS = {
     "autumn": ("wind", "fog", "rain", "cloud", "sun"),
     "winter": ("snow", "cold", "fog", "wind"),
 }
+OUT = {"in": "out of", "under": "from under", "behind": "from behind", "on": "from"}
 TIMES = ("morning", "afternoon", "evening", "night")
 
 
@@ -177,10 +178,7 @@ def container(
         "the": f"the {whole}",
         "in": f"{side} the {whole}",
         "into": f"{'into' if side == 'in' else side} the {whole}",
-        "out": {"in": "out of", "under": "from under", "behind": "from behind"}.get(
-            side, "from"
-        )
-        + f" the {noun}",
+        "out": f"{OUT[side]} the {marked}",
         "where": f"{side} the {marked}",
     }
     return Entity(forms, frozenset((side, *kinds)))
