@@ -39,6 +39,33 @@ class Settings:
     seed: int = 0  # of weights, data order and dropout
 
 
+@dataclass(frozen=True)
+class StorySettings(Settings):
+    """The storyteller: a GPT-2 that has read the story world, or books, or both."""
+
+    text: str = "world"  # or "books", or "both"
+    stories: int = 400_000  # told for training; about 70 million tokens
+    vocab_size: int = 3072
+    dropout: float = 0.0  # no story is read twice
+    batch_size: int = 32
+    steps: int = 100_000  # at most; the held-out curve or the clock ends it before
+    evaluate_every: int = 200
+    checkpoint_every: int = 200
+    learning_rate: float = 4e-3
+    muon_rate: float = 4e-3  # of our Muon, whose steps are as large as those of AdamW
+    patience: int = 8  # points of the curve over which the loss has to fall
+    least_gain: float = 0.005  # by so many nats, or the rate begins to fall
+
+
+@dataclass(frozen=True)
+class GuesserSettings(StorySettings):
+    """The guesser: a BERT that fills in masked words, on the same text."""
+
+    context: int = 64  # short rows, whole sentences: it is asked about one sentence
+    batch_size: int = 64
+    masked: float = 0.15  # share of the tokens that are to be guessed
+
+
 def write_atomically(file: Path, write: Callable[[Path], object]) -> None:
     """Call `write` with a temporary name, then rename: never a half-written file."""
     file.parent.mkdir(parents=True, exist_ok=True)
