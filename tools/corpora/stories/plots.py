@@ -47,12 +47,14 @@ def tell(seed: int, ending: str | None = None, plot: str | None = None) -> Story
     """
     rng = random.Random(seed)
     drawn = rng.choice(("happy", "sad")), rng.choice(list(PLOTS))
-    story = Story(rng, ending or drawn[0], plot or drawn[1])
-    _cast(story)
-    _open(story)
-    PLOTS[story.plot](story)
-    story.end("close", 0.6)
-    return story
+    while True:
+        story = Story(rng, ending or drawn[0], plot or drawn[1])
+        _cast(story)
+        _open(story)
+        PLOTS[story.plot](story)
+        story.end("close", 0.6)
+        if story.length() <= LONGEST:  # a longer one is told again, in other words
+            return story
 
 
 def _cast(story: Story) -> None:
@@ -70,6 +72,7 @@ def _cast(story: Story) -> None:
         "villager": world.villager(rng),
         "food": world.food(rng),
         "home": world.home(rng, homes),
+        "place": world.place(rng),
         "season": world.words(season),
         "time": world.words(time),
     }
@@ -166,7 +169,8 @@ def lost(story: Story) -> None:
 @plot
 def wish(story: Story) -> None:
     """A thing is wanted, worked and saved for."""
-    _friend(story, told=False)
+    if story.rng.random() < 0.4:
+        _friend(story)
     _thing(story, "toy", "frail", "wear")
     story.cast["coins"] = world.words("coins")
     _box(story, (), "indoors")
@@ -203,7 +207,8 @@ def gift(story: Story) -> None:
 def broken(story: Story) -> None:
     """A thing is broken, its pieces are hidden, and the truth is told."""
     story.facts |= {"kin", "home"}
-    _friend(story, told=False)
+    if story.rng.random() < 0.4:
+        _friend(story)
     _thing(story, "frail")
     _box(story)
     story.say("broken.own")
@@ -236,8 +241,9 @@ def market(story: Story) -> None:
 @plot
 def bake(story: Story) -> None:
     """Somebody bakes and is called away."""
-    story.facts |= {"kin", "home"}
-    _friend(story, told=False)
+    story.facts |= {"kin", "home", "away"}
+    if story.rng.random() < 0.4:
+        _friend(story)
     story.say("bake.plan")
     story.say("bake.mix")
     story.say("bake.mix")
@@ -341,7 +347,7 @@ def newcomer(story: Story) -> None:
 @plot
 def promise(story: Story) -> None:
     """An animal is to be looked after."""
-    story.facts |= {"kin", "home"}
+    story.facts |= {"kin", "home", "away"}
     _place(story, "beach", "lake", "river", "square", "meadow", "park", "pond")
     _pet(story, YARD_PETS, named=True)
     story.say("promise.make")
@@ -528,7 +534,8 @@ def night(story: Story) -> None:
 @plot
 def seed(story: Story) -> None:
     """Something is planted and has to be waited for."""
-    _friend(story, told=False)
+    if story.rng.random() < 0.4:
+        _friend(story)
     _thing(story, "toy")
     story.cast["seed"] = world.words("seed")
     story.cast["box"] = world.container(story.rng, (), (), SUNNY)

@@ -100,7 +100,7 @@ mirror small frail: round, little, silver
 compass small dear: brass, old, little
 blanket large wear: soft, blue, woollen
 umbrella large wear: black, red, big
-glove small wear: left, grey, leather
+glove small wear: red, grey, leather
 watch small frail: pocket, gold, old
 comb small dear: wooden, silver, broken
 puppet small toy: wooden, funny, painted
@@ -121,7 +121,6 @@ candle small dear: white, thick, yellow
 rope large dear: long, strong, thick
 hammer small dear: heavy, little, old
 brush small dear: soft, little, wide
-snail-shell small dear: brown, empty, tiny
 wagon large toy: little, red, wooden
 robot small toy: tin, silver, little
 dragon small toy: cloth, green, little

@@ -8,10 +8,10 @@ from functools import cache
 from tools.corpora.stories import words as lists
 
 PRONOUNS = {
-    "she": {"he": "she", "him": "her", "his": "her", "himself": "herself"},
-    "he": {"he": "he", "him": "him", "his": "his", "himself": "himself"},
+    "she": {"he": "she", "him": "her", "his": "her", "himself": "herself", "hers": "hers"},
+    "he": {"he": "he", "him": "him", "his": "his", "himself": "himself", "hers": "his"},
 }
-SELVES = frozenset({"he", "him", "his", "himself", "hand", "hands", "child", "children"})
+SELVES = frozenset({"he", "him", "his", "himself", "hers", "hand", "hands"})
 RARE = 0.12  # share of the people with a name that is in no list
 SEASONS = {
     "spring": ("sun", "rain", "wind", "cloud"),
@@ -74,8 +74,6 @@ def person(rng: random.Random, pronoun: str, animal: str = "", but: str = "") ->
         "one": article(whole),
         "hand": limb,
         "hands": limb + "s",
-        "child": "little one" if animal else "child",
-        "children": "little ones" if animal else "children",
     }
     return Entity(forms, frozenset({"animal" if animal else "human"}))
 
