@@ -112,9 +112,7 @@ def continuations(
 ) -> list[list[int]]:
     """New tokens for each prompt, up to and without the end of the text.
 
-    Args:
-        temperature: 0 takes the most likely token
-        length: how many tokens at most
+    At temperature 0 they are the most likely ones; `length` is how many at most.
     """
     rows = [tokenizer.encode(END + prompt).ids for prompt in prompts]
     longest = max(map(len, rows))
@@ -211,9 +209,7 @@ def sample_table(model: GPT2LMHeadModel, tokenizer: Tokenizer, seeds: int) -> di
         rows = [
             row
             for seed in range(seeds if temperature else 1)
-            for row in continuations(
-                model, tokenizer, list(PROMPTS), temperature, seed
-            )
+            for row in continuations(model, tokenizer, list(PROMPTS), temperature, seed)
         ]
         table[f"temperature {temperature}"] = mean(list(map(repeated, rows)))
         samples[str(temperature)] = [
@@ -244,9 +240,7 @@ def story_table(model: GPT2LMHeadModel, tokenizer: Tokenizer) -> dict:
     rewards, happy = reward(texts).view(-1, BEST_OF), judge(texts) > 0.5
     best = rewards.argmax(1) + torch.arange(len(PROMPTS)) * BEST_OF
     return {
-        "median_length": median(
-            len(tokenizer.encode(text).ids) for text in texts
-        ),
+        "median_length": median(len(tokenizer.encode(text).ids) for text in texts),
         "reward_accuracy": round(reward.accuracy(heard), 3),
         "judge_accuracy": round(judge.accuracy(heard), 3),
         "happy": mean(happy.double().tolist()),
@@ -260,7 +254,9 @@ def evaluate(model: GPT2LMHeadModel, tokenizer: Tokenizer, seeds: int = 5) -> di
     """Everything above, in one dictionary."""
     model.eval()
     return {
-        "facts_right": mean(list(map(float, facts_right(model, tokenizer, fact_cases())))),
+        "facts_right": mean(
+            list(map(float, facts_right(model, tokenizer, fact_cases())))
+        ),
         **story_table(model, tokenizer),
         **sample_table(model, tokenizer, seeds),
     }

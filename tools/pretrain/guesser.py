@@ -5,6 +5,7 @@ single sentence. Its tokens are WordPiece, as BERT's, without capitals.
 """
 
 import re
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -32,8 +33,8 @@ SENTENCES = {
     "They sailed away in a little [MASK].": "boat ship",
     "It rained, so she opened her [MASK].": "umbrella",
     "The sun went down behind the [MASK].": "hill hills roofs mountains trees house",
-    "Anna asked her [MASK] for help.": "mother father aunt uncle grandmother grandfather "
-    "friend brother sister",
+    "Anna asked her [MASK] for help.": "mother father aunt uncle grandmother "
+    "grandfather friend brother sister",
     "The bird sang in the [MASK].": "tree garden forest hedge nest trees",
     "He wrote a long [MASK] to his friend.": "letter",
     "The baker baked [MASK] every morning.": "bread cakes buns pies",
@@ -68,9 +69,12 @@ def fill_rows(
     """
     rows, room = [], settings.context - 2
     for text in rows_of:
-        pieces = [piece.ids[:room] for piece in tokenizer.encode_batch(
-            sentences(text), add_special_tokens=False
-        )]
+        pieces = [
+            piece.ids[:room]
+            for piece in tokenizer.encode_batch(
+                sentences(text), add_special_tokens=False
+            )
+        ]
         row: list[int] = []
         for piece in pieces:
             full = len(row) + len(piece) > room
@@ -89,7 +93,7 @@ def prepare_guesser(
     """Build tokenizer.json and tokens.safetensors where they are missing."""
     if not (folder / "tokenizer.json").exists():
         pieces = BertWordPieceTokenizer(lowercase=True)
-        first = (text for text, _ in zip(texts(settings, books), range(LEARN_FROM)))
+        first = islice(texts(settings, books), LEARN_FROM)
         pieces.train_from_iterator(
             first, settings.vocab_size, special_tokens=SPECIAL, show_progress=False
         )
@@ -112,10 +116,8 @@ def prepare_guesser(
 def hide(rows: Tensor, settings: GuesserSettings, seed: int) -> tuple[Tensor, Tensor]:
     """Rows with words hidden as BERT hides them, and which places are to be guessed.
 
-    Of the chosen places 80 % become [MASK], 10 % another token, 10 % stay.
-
-    Args:
-        rows: ids, (B, T)
+    Of the chosen places of the rows (B, T), 80 % become [MASK], 10 % another token,
+    and 10 % stay.
 
     Returns:
         ids (B, T); chosen places (B, T), boolean
@@ -173,7 +175,7 @@ class GuesserTrainer(StoryTrainer):
         return tokens[torch.linspace(0, len(tokens) - 1, count).long()].long()
 
     def rows(self) -> Tensor:
-        """The rows of the next step: all of them once, in shuffled order, then again."""
+        """The rows of the next step: each once, in shuffled order, then again."""
         size, rows = self.settings.batch_size, self.train_tokens
         epoch, position = divmod(self.step, len(rows) // size)
         if epoch != getattr(self, "_epoch", None):

@@ -1,4 +1,4 @@
-"""Muon in float32: `torch.optim.Muon` computes in bfloat16, which some machines lack."""
+"""Muon in float32: that of torch computes in bfloat16, which some machines lack."""
 
 import torch
 from torch import Tensor

@@ -3,12 +3,14 @@
 import os
 import sysconfig
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 END = "<|endoftext|>"  # between documents; the only special token, as in GPT-2
 ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "helpers" / "corpora" / "gpt2"  # what the course bundles
+STORYTELLER = ROOT / "helpers" / "corpora" / "storyteller"
+GUESSER = ROOT / "helpers" / "corpora" / "guesser"
 BUILD = ROOT / "build" / "pretrain"  # corpus, tokens and checkpoints of a run
 SITE = Path(sysconfig.get_paths()["purelib"])  # the packages of this environment
 
@@ -64,6 +66,14 @@ class GuesserSettings(StorySettings):
     context: int = 64  # short rows, whole sentences: it is asked about one sentence
     batch_size: int = 64
     masked: float = 0.15  # share of the tokens that are to be guessed
+
+
+def settings_of(state: dict) -> Settings:
+    """The settings that a checkpoint or a card was made with, in their own class."""
+    names = state["settings"].keys()
+    kinds = (Settings, StorySettings, GuesserSettings)
+    kind = next(k for k in kinds if {f.name for f in fields(k)} == names)
+    return kind(**state["settings"])
 
 
 def write_atomically(file: Path, write: Callable[[Path], object]) -> None:

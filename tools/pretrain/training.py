@@ -58,8 +58,7 @@ def build_optimizers(model: GPT2LMHeadModel, settings: Settings) -> list:
 def rate(step: int, settings: Settings, end: int | None = None) -> float:
     """Share of the peak rate at a step: rise, constant, straight line down to zero.
 
-    Args:
-        end: the step at which the rate is zero; by default the planned one
+    It is zero at the step `end`, by default the planned one.
     """
     end = settings.steps if end is None else end
     rise = step / max(1, settings.warmup_steps)
@@ -263,6 +262,8 @@ def train(
     """Train to the end, or for some minutes; continue where it stopped.
 
     Args:
+        folder: where tokens, curve and checkpoint lie
+        settings: what shapes the result
         minutes: stop for now after so many
         within: minutes of all sessions together in which the run is to be finished
         kind: what is trained

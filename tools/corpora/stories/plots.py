@@ -7,8 +7,8 @@ where, what time it is. The words are in the pattern files.
 import random
 from collections.abc import Callable
 
-from tools.corpora.stories import world
 from tools.corpora.stories import words as lists
+from tools.corpora.stories import world
 from tools.corpora.stories.telling import Story
 from tools.corpora.stories.world import Entity
 

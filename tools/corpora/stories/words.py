@@ -25,7 +25,9 @@ ba bo da do fa fi ga ka ki la li lo ma mi mo na ni no pa pi ra ri ro sa si ta ti
 vi wa ya za zo dra gri pel tor lin mar
 """.split()
 
-YOUNG_ANIMALS = "rabbit mouse bear fox hedgehog mole squirrel badger otter beaver".split()
+YOUNG_ANIMALS = (
+    "rabbit mouse bear fox hedgehog mole squirrel badger otter beaver".split()
+)
 
 KIN = {
     "she": ("mother", "grandmother", "aunt", "big sister"),

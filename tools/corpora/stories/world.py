@@ -8,7 +8,13 @@ from functools import cache
 from tools.corpora.stories import words as lists
 
 PRONOUNS = {
-    "she": {"he": "she", "him": "her", "his": "her", "himself": "herself", "hers": "hers"},
+    "she": {
+        "he": "she",
+        "him": "her",
+        "his": "her",
+        "himself": "herself",
+        "hers": "hers",
+    },
     "he": {"he": "he", "him": "him", "his": "his", "himself": "himself", "hers": "his"},
 }
 SELVES = frozenset({"he", "him", "his", "himself", "hers", "hand", "hands"})
@@ -153,6 +159,7 @@ def container(
     """A box, a drawer, a place under a bed.
 
     Args:
+        rng: draws it
         wanted: kinds, all of which it has
         but: nouns that it is not
         nouns: the nouns to choose from; all, if empty
