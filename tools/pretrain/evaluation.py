@@ -71,6 +71,7 @@ TEMPERATURES = (0.0, 0.7, 1.0, 2.0)  # 0 is greedy
 FACTS = 200  # cases that are asked
 SHORT, LONG = 60, 230  # tokens of a sample; of a whole story
 BEST_OF = 16
+ENDING = 50  # words at the end of a story that tell how it ends
 LABELLED = 3000  # stories from which the reader of endings learns
 JUDGED = 1000  # and on which it is judged
 
@@ -84,9 +85,10 @@ def facts_right(
     for fact in facts:
         before = tokenizer.encode(END + fact.prompt).ids
         answer = tokenizer.encode(" " + fact.answer).ids
-        row = torch.tensor([before + answer], device=model.device)
-        logits = model(input_ids=row[:, :-1], use_cache=False).logits[0]  # (T, V)
-        guessed = logits[len(before) - 1 :].argmax(-1).tolist()
+        row = (before + answer)[-model.config.n_positions - 1 :]
+        ids = torch.tensor([row[:-1]], device=model.device)
+        logits = model(input_ids=ids, use_cache=False).logits[0]  # (T, V)
+        guessed = logits[-len(answer) :].argmax(-1).tolist()
         right.append(guessed == answer)
     return right
 
@@ -176,7 +178,7 @@ def is_broken(text: str, ended: bool) -> bool:
 
 
 class EndingReader:
-    """How likely a story is to end well, by the words and pairs of words in it."""
+    """How likely a story is to end well, by the words and pairs of words at its end."""
 
     def __init__(self, bag: str = "TF-IDF of words and pairs", first: int = 0):
         """Learn from stories whose endings are known.
@@ -187,11 +189,18 @@ class EndingReader:
         """
         stories = [tell(seed) for seed in range(first, first + LABELLED)]
         self.model = BAGS[bag]()
-        self.model.fit([s.text() for s in stories], [s.happy for s in stories])
+        self.model.fit(
+            self._ends([s.text() for s in stories]), [s.happy for s in stories]
+        )
 
     def __call__(self, texts: list[str]) -> Tensor:
         """(N,): the probability of a happy ending."""
-        return torch.from_numpy(self.model.predict_proba(texts)[:, 1])
+        return torch.from_numpy(self.model.predict_proba(self._ends(texts))[:, 1])
+
+    @staticmethod
+    def _ends(texts: list[str]) -> list[str]:
+        """The last words of each text."""
+        return [" ".join(text.split()[-ENDING:]) for text in texts]
 
     def accuracy(self, stories: list[Story]) -> float:
         """The share of stories whose ending it tells."""

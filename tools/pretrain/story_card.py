@@ -51,10 +51,12 @@ model = AutoModelForCausalLM.from_pretrained(folder)
 
 Optimizers: Muon for the matrices of the blocks, AdamW for all else; {warmup_steps}
 steps of warm-up, a constant rate, and a straight line to zero over the last
-{decay:.0%}. All settings are in `training.json`. A fact is a place that a story names and tells again
-after at least sixty characters, and the model is right if its most likely word is that
-place. A text is broken if it does not end, says a sentence twice, or has a word that is
-not of the stories' world. To measure all this again:
+{decay:.0%}. All settings are in `training.json`.
+
+A fact is a place that a story names and tells again after at least sixty characters,
+and the model is right if its most likely word is that place. A text is broken if it
+does not end, says a sentence twice, or has a word that is not of the stories' world. To
+measure all this again:
 
     python -m tools.pretrain perplexity --model storyteller
     python -m tools.pretrain evaluate --model storyteller

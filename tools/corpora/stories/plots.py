@@ -22,6 +22,17 @@ STALL = ("basket", "bag", "sack", "bucket", "barrel", "trunk", "tin", "jar", "po
 PANTRY = ("cupboard", "oven", "shelf", "windowsill", "chest", "basket", "wardrobe")
 SUNNY = ("windowsill", "shelf", "chair", "piano", "roof", "wheelbarrow", "bucket")
 WILDS = ("hedge", "barrel", "tree", "bench", "bush", "wall", "haystack", "well", "nest")
+DENS = (
+    "hedge",
+    "shed",
+    "barrel",
+    "haystack",
+    "bush",
+    "bench",
+    "wall",
+    "gate",
+    "bridge",
+)
 NEAR_BED = ("shelf", "windowsill", "chair", "pillow", "bed", "drawer", "box", "curtain")
 CAKES = ("cake", "pie", "pancake", "muffin", "pretzel", "waffle")
 SMALL_PETS = ("dog", "cat", "hen", "lamb", "duck", "puppy", "kitten", "goose", "piglet")
@@ -76,7 +87,7 @@ def _cast(story: Story) -> None:
         "season": world.words(season),
         "time": world.words(time),
     }
-    story.facts |= {season, weather, time} | hero.kinds
+    story.facts |= {season, weather, time, story.ending} | hero.kinds
 
 
 def _open(story: Story) -> None:
@@ -280,7 +291,7 @@ def mystery(story: Story) -> None:
 def quarrel(story: Story) -> None:
     """Two friends fight over a thing."""
     _friend(story)
-    _thing(story, "toy", "wear")
+    _thing(story, "toy")
     _box(story)
     story.say("quarrel.about")
     story.say("quarrel.words")
@@ -299,7 +310,7 @@ def secret(story: Story) -> None:
     _friend(story)
     _place(story)
     _pet(story, SMALL_PETS, named=False)
-    story.cast["spot"] = world.container(story.rng, {"outdoors", "large"})
+    story.cast["spot"] = world.container(story.rng, (), (), DENS)
     story.say("secret.show")
     story.say("secret.see")
     story.say("secret.why")
@@ -518,6 +529,7 @@ def night(story: Story) -> None:
     _place(story)
     story.cast["box"] = world.container(story.rng, (), (), BEDS)
     story.at["pet"] = "box"
+    story.say("night.pet")
     story.say("night.gone")
     if story.rng.random() < 0.5:
         _friend(story, told=False)
@@ -568,7 +580,7 @@ def snow(story: Story) -> None:
 @plot
 def boat(story: Story) -> None:
     """Two friends build a boat."""
-    _friend(story, told=False)
+    _friend(story)
     _thing(story, "toy", "dear")
     _place(story, "lake", "river", "pond", "harbour", "beach")
     _box(story, PACKS + STALL)

@@ -128,19 +128,24 @@ class Story:
             return
         if event not in patterns():
             raise LookupError(f"There is no event {event!r}.")
-        fitting = [
-            p
-            for p in patterns()[event]
-            if p.wanted <= self.facts
-            and p.roles <= self.cast.keys()
-            and not p.unwanted & self.facts
-            and p.text not in self.told
-        ]
-        if not fitting:
-            raise LookupError(f"No pattern of {event!r} fits {sorted(self.facts)}.")
-        pattern = self.rng.choice(fitting)
+        choices = patterns()[event]
+        pattern = self.rng.choice(choices)
+        if not self._fits(pattern):
+            choices = [p for p in choices if self._fits(p)]
+            if not choices:
+                raise LookupError(f"No pattern of {event!r} fits {sorted(self.facts)}.")
+            pattern = self.rng.choice(choices)
         self.told.add(pattern.text)
         self.parts.append("".join(self._fill(pattern)))
+
+    def _fits(self, pattern: Pattern) -> bool:
+        """Whether a pattern is true here and new, and everybody in it is there."""
+        return (
+            pattern.text not in self.told
+            and pattern.roles <= self.cast.keys()
+            and pattern.wanted <= self.facts
+            and not pattern.unwanted & self.facts
+        )
 
     def end(self, event: str, chance: float = 1.0) -> None:
         """Tell the happy or the sad form of an event."""

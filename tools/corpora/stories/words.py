@@ -251,7 +251,7 @@ at bakery: warm bread in the window
 in library: more books than leaves on a tree
 at pond: ducks and green reeds
 in meadow: red poppies in the grass
-in orchard: apples in every tree
+in orchard: trees full of red apples
 in park: an old man who fed the birds
 in valley: a silver stream
 in mountains: snow on the rocks

@@ -235,5 +235,5 @@ def fear(rng: random.Random) -> Entity:
 
 
 def words(text: str) -> Entity:
-    """Any words as an entity with one form."""
-    return Entity({"name": text})
+    """Any words as an entity."""
+    return Entity({"name": text, "a": article(text)})
