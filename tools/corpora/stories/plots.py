@@ -96,6 +96,7 @@ def _open(story: Story) -> None:
         story.say("open.once")
         story.say("open.trait", 0.3)
     else:
+        story.facts.add("scene")
         story.say("open.scene")
     story.say("open.day", 0.4)
     story.paragraph()
@@ -161,7 +162,7 @@ def _place(story: Story, *nouns: str) -> None:
 def lost(story: Story) -> None:
     """A thing is put away, forgotten, looked for."""
     if story.rng.random() < 0.4:
-        _friend(story, told=story.rng.random() < 0.5)
+        _friend(story)
     _thing(story)
     _box(story)
     _wrong(story)
@@ -221,7 +222,7 @@ def broken(story: Story) -> None:
     if story.rng.random() < 0.4:
         _friend(story)
     _thing(story, "frail")
-    _box(story)
+    _box(story, (), "indoors")
     story.say("broken.own")
     story.say("broken.fall")
     story.put("thing", "box", "broken.hide")
@@ -270,8 +271,9 @@ def mystery(story: Story) -> None:
     """Something sweet is gone, and there are traces."""
     story.facts |= {"kin", "home"}
     _friend(story)
-    story.cast["food"] = world.food(story.rng, CAKES)
-    story.cast["cake"] = story.cast["food"]
+    story.cast["cake"] = world.food(story.rng, CAKES)
+    while story.cast["food"].forms["name"] in CAKES:  # lunch is something else
+        story.cast["food"] = world.food(story.rng)
     _pet(story, SWEET_TEETH, named=False)
     _box(story, PANTRY)
     story.put("cake", "box", "mystery.cake")
@@ -327,7 +329,7 @@ def contest(story: Story) -> None:
     """Somebody wants to win."""
     _friend(story)
     _place(story, "beach", "hill", "lake", "river", "square", "meadow", "park", "pond")
-    _thing(story, "dear", "wear", "toy")
+    _thing(story, "wear", "toy")
     story.say("contest.news")
     story.say("contest.rival")
     story.say("contest.practice")
@@ -409,8 +411,9 @@ def farewell(story: Story) -> None:
 def letter(story: Story) -> None:
     """Somebody waits for news from the sea."""
     story.facts |= {"home"}
-    uncle = story.rng.choice(("uncle", "big brother", "godfather", "cousin"))
-    story.cast["uncle"] = world.words(uncle)
+    sailors = {"uncle", "big brother", "godfather", "cousin"}
+    sailors.discard(story.cast["kin"].forms["who"])
+    story.cast["uncle"] = world.words(story.rng.choice(sorted(sailors)))
     _thing(story, "toy", "dear")
     _box(story, (), "indoors")
     story.say("letter.wait")
@@ -445,6 +448,7 @@ def fear(story: Story) -> None:
 @plot
 def hide(story: Story) -> None:
     """A game of hide and seek."""
+    story.facts.add("fun")
     _friend(story)
     _thing(story, "toy", "wear")
     _box(story)
@@ -565,6 +569,7 @@ def seed(story: Story) -> None:
 @plot
 def snow(story: Story) -> None:
     """A snowman is built and dressed."""
+    story.facts.add("fun")
     _friend(story)
     _thing(story, "wear")
     story.say("snow.build")
@@ -580,6 +585,7 @@ def snow(story: Story) -> None:
 @plot
 def boat(story: Story) -> None:
     """Two friends build a boat."""
+    story.facts.add("fun")
     _friend(story)
     _thing(story, "toy", "dear")
     _place(story, "lake", "river", "pond", "harbour", "beach")
@@ -598,6 +604,7 @@ def boat(story: Story) -> None:
 @plot
 def treasure(story: Story) -> None:
     """There is a map, and one has to dig."""
+    story.facts.add("fun")
     _friend(story)
     _thing(story, "dear", "toy", "frail")
     _place(story, "beach", "hill", "castle", "island", "meadow", "orchard", "cave")
@@ -606,6 +613,6 @@ def treasure(story: Story) -> None:
     _between(story, 1)
     story.paragraph()
     story.say("treasure.dig")
-    story.say("treasure.dig")
     story.say("evening", 0.4)
+    story.say("treasure.hit")
     story.end("treasure.end")

@@ -159,7 +159,7 @@ class Story:
     def put(self, thing: str, container: str, event: str = "put") -> None:
         """Somebody puts a thing into a container: said, and remembered."""
         self.at[thing] = container
-        self.facts |= {"indoors"} & self.cast[container].kinds
+        self.facts |= self.cast[container].kinds - {"large", "small"}
         self.say(event)
 
     def now(self, old: set[str] | frozenset[str], new: str) -> None:

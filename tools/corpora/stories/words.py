@@ -129,7 +129,7 @@ dragon small toy: cloth, green, little
 crown small wear: paper, golden, tin
 mask small wear: lion, paper, funny
 apron large wear: blue, white, clean
-pillow large wear: soft, white, square
+pillow large dear: soft, white, square
 magnet small dear: strong, red, little
 notebook small dear: blue, thin, secret
 """
