@@ -10,7 +10,7 @@ from tools.corpora.stories import PLOTS, tell, telling, world
 from tools.corpora.stories.__main__ import main
 from tools.corpora.stories.plots import LONGEST
 
-DRAWN = 700
+DRAWN = 500
 
 
 @pytest.fixture(scope="module")

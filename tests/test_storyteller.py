@@ -24,6 +24,7 @@ from tools.pretrain import (
     guesser_export,
     stories,
     story_export,
+    storyteller,
     training,
 )
 from tools.pretrain.__main__ import main, parse, settings_for
@@ -59,10 +60,17 @@ def small_world():
     patch.setattr(stories, "HELD_OUT_STORIES", 6)
     patch.setattr(stories.held_out_stories, "__defaults__", (6,))
     patch.setattr(evaluation, "LABELLED", 300)
-    patch.setattr(evaluation, "JUDGED", 100)
+    patch.setattr(evaluation, "JUDGED", 30)
+    patch.setattr(evaluation, "REAL", 30)
+    patch.setattr(evaluation, "BEST_OF", 2)
+    patch.setattr(evaluation, "LONG", 40)
     patch.setattr(evaluation, "PROMPTS", evaluation.PROMPTS[:2])
     patch.setattr(evaluation, "OWN_PROMPTS", evaluation.OWN_PROMPTS[:2])
+    patch.setattr(evaluation.evaluate, "__defaults__", (1,))
+    patch.setattr(evaluation.continuations, "__defaults__", (12,))
     patch.setattr(evaluation.fact_cases, "__defaults__", (4,))
+    patch.setattr(guesser_export, "ASKED", 3)
+    patch.setattr(storyteller, "PROBED", 4)
     patch.setattr(guesser_export.measure_guesser, "__defaults__", (30,))
     yield
     patch.undo()
@@ -277,7 +285,7 @@ def test_broken_texts_are_found():
 
 def test_endings_can_be_told_apart():
     reader = evaluation.EndingReader()
-    heard = [tell(seed) for seed in range(stories.HELD_OUT, stories.HELD_OUT + 100)]
+    heard = [tell(seed) for seed in range(stories.HELD_OUT, stories.HELD_OUT + 60)]
     assert reader.accuracy(heard) >= 0.8  # with 300 stories to learn from
     assert reader([tell(1, "happy").text()]).shape == (1,)
 

@@ -71,6 +71,7 @@ TEMPERATURES = (0.0, 0.7, 1.0, 2.0)  # 0 is greedy
 FACTS = 200  # cases that are asked
 SHORT, LONG = 60, 230  # tokens of a sample; of a whole story
 BEST_OF = 16
+REAL = 300  # held-out stories beside which the samples are measured
 ENDING = 50  # words at the end of a story that tell how it ends
 LABELLED = 3000  # stories from which the reader of endings learns
 JUDGED = 1000  # and on which it is judged
@@ -162,7 +163,7 @@ def known_words() -> frozenset[str]:
     text = re.sub(r"\{[^}]*\}", " ", text)
     text += " ".join(v for v in vars(words).values() if isinstance(v, str))
     text += " ".join(GIRLS + BOYS + words.YOUNG_ANIMALS)
-    text += " ".join(story.text() for story in held_out_stories(300))
+    text += " ".join(story.text() for story in held_out_stories(REAL))
     return frozenset(re.findall(r"[a-z]+", text.lower()))
 
 
@@ -211,7 +212,7 @@ class EndingReader:
 
 def sample_table(model: GPT2LMHeadModel, tokenizer: Tokenizer, seeds: int) -> dict:
     """Repeats at each temperature beside the held-out stories', and samples."""
-    real = [tokenizer.encode(story.text()).ids for story in held_out_stories(300)]
+    real = [tokenizer.encode(story.text()).ids for story in held_out_stories(REAL)]
     table = {"held-out stories": mean([repeated(ids[:SHORT]) for ids in real])}
     samples = {}
     for temperature in TEMPERATURES:

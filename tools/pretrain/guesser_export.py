@@ -33,6 +33,7 @@ from tools.pretrain.stories import held_out_stories
 from tools.pretrain.training import read_checkpoint
 
 COUNTED = 20_000  # stories from which the tables of counts are made
+ASKED = 40  # held-out stories of which every word is asked
 SHOWN = 5  # guesses that are printed for a sentence
 
 CARD = """\
@@ -144,7 +145,7 @@ def load_guesser(target: Path) -> tuple[BertForMaskedLM, BertTokenizer]:
 
 def held_out_cases(tokenizer: Tokenizer, settings: GuesserSettings) -> Tensor:
     """Rows of held-out stories, (N, T); every place of each is asked once."""
-    texts = [story.text() for story in held_out_stories(40)]
+    texts = [story.text() for story in held_out_stories(ASKED)]
     return torch.tensor(fill_rows(tokenizer, texts, settings))
 
 
