@@ -5,6 +5,7 @@ single sentence. Its tokens are WordPiece, as BERT's, without capitals.
 """
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -87,6 +88,17 @@ def fill_rows(
     return [row + [PAD] * (settings.context - len(row)) for row in padded]
 
 
+def all_rows(
+    tokenizer: Tokenizer, rows_of: Iterator[str], settings: GuesserSettings
+) -> Tensor:
+    """The rows of all texts, (N, T)."""
+    parts = []
+    while block := list(islice(rows_of, 500)):
+        rows = fill_rows(tokenizer, block, settings)
+        parts.append(torch.tensor(rows, dtype=torch.uint16))
+    return torch.cat(parts)
+
+
 def prepare_guesser(
     folder: Path, settings: GuesserSettings, books: Path | None
 ) -> None:
@@ -102,11 +114,10 @@ def prepare_guesser(
         return
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokens = {
-        name: torch.tensor(fill_rows(tokenizer, list(rows), settings)).to(torch.uint16)
-        for name, rows in (
-            ("train", texts(settings, books)),
-            ("held_out", held_out_texts(settings, books)),
-        )
+        "train": all_rows(tokenizer, texts(settings, books), settings),
+        "held_out": all_rows(
+            tokenizer, iter(held_out_texts(settings, books)), settings
+        ),
     }
     write_atomically(
         folder / "tokens.safetensors", lambda file: save_file(tokens, file)

@@ -46,10 +46,10 @@ class StorySettings(Settings):
     """The storyteller: a GPT-2 that has read the story world, or books, or both."""
 
     text: str = "world"  # or "books", or "both"
-    stories: int = 400_000  # told for training; about 70 million tokens
+    stories: int = 200_000  # told for training; about 36 million tokens
     vocab_size: int = 3072
+    num_heads: int = 8
     dropout: float = 0.0  # no story is read twice
-    batch_size: int = 32
     steps: int = 100_000  # at most; the held-out curve or the clock ends it before
     evaluate_every: int = 200
     checkpoint_every: int = 200
@@ -64,6 +64,7 @@ class GuesserSettings(StorySettings):
     """The guesser: a BERT that fills in masked words, on the same text."""
 
     context: int = 64  # short rows, whole sentences: it is asked about one sentence
+    stories: int = 40_000  # every epoch hides other words of them
     batch_size: int = 64
     masked: float = 0.15  # share of the tokens that are to be guessed
 
