@@ -242,6 +242,21 @@ def test_the_card_says_what_was_measured(exported, capsys):
         main(["perplexity", "--model", "storyteller", "--target", str(exported)])
 
 
+def test_the_sheet_of_a_blind_reader_is_mixed_and_has_a_key(exported, tmp_path):
+    where = ["--target", str(exported), "--folder", str(tmp_path)]
+    main(["blind", "--model", "storyteller", *where])
+    sheet = (tmp_path / "blind.txt").read_text()
+    key = (tmp_path / "blind_key.txt").read_text().splitlines()
+    kinds = [line.partition(". ")[2] for line in key]
+    assert sorted(set(kinds)) == ["a held-out story", "temperature 1", "temperature 2"]
+    assert kinds != sorted(kinds)
+    samples = story_export.read_facts(exported)["shown"]["samples"]
+    number = kinds.index("temperature 1") + 1
+    assert any(f"{number}. {text}\n" in sheet for text in samples["1.0"])
+    with pytest.raises(SystemExit, match="guesser has no stage `blind`"):
+        main(["blind", "--model", "guesser", *where])
+
+
 class Parrot(torch.nn.Module):
     """Always expects one token."""
 

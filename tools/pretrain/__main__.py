@@ -11,6 +11,7 @@ Stages, each resumable and each a sub-command of ``python -m tools.pretrain``:
     export       write the bundled folder: fp16 weights, tokenizer, card, curve
     perplexity   recompute the held-out perplexity of the exported files
     evaluate     storyteller, guesser: measure again what the card tells, and print it
+    blind        storyteller: write samples in mixed order for a reader, and the key
 """
 
 import argparse
@@ -38,6 +39,7 @@ from tools.pretrain.story_export import (
     export_storyteller,
     print_shown,
     recompute_stories,
+    write_blind_sheet,
 )
 from tools.pretrain.storyteller import StoryTrainer
 from tools.pretrain.training import train
@@ -61,7 +63,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    stages = ["corpus", "train", "export", "perplexity", "evaluate"]
+    stages = ["corpus", "train", "export", "perplexity", "evaluate", "blind"]
     add("stage", nargs="?", default="train", choices=stages, help="default: train")
     add("--model", default="gpt2", choices=list(TARGETS), help="default: gpt2")
     add("--folder", type=Path, help="where a run keeps its files")
@@ -130,8 +132,7 @@ def _gpt2(options: argparse.Namespace, settings: Settings) -> None:
         export(options.folder, options.target)
     if options.stage == "perplexity" and not recompute(options.target, options.site):
         raise SystemExit("The text is the card's, but the perplexity is another.")
-    if options.stage == "evaluate":
-        raise SystemExit("The model gpt2 has no such stage: take `perplexity`.")
+    _refuse(options, "evaluate", "blind")
 
 
 def _storyteller(options: argparse.Namespace, settings: Settings) -> None:
@@ -146,6 +147,8 @@ def _storyteller(options: argparse.Namespace, settings: Settings) -> None:
         raise SystemExit("The perplexity is not the card's.")
     if options.stage == "evaluate":
         print_shown(evaluate_exported(options.target))
+    if options.stage == "blind":
+        write_blind_sheet(options.target, options.folder)
 
 
 def _guesser(options: argparse.Namespace, settings: Settings) -> None:
@@ -160,6 +163,12 @@ def _guesser(options: argparse.Namespace, settings: Settings) -> None:
         raise SystemExit("The perplexity is not the card's.")
     if options.stage == "evaluate":
         print_guesses(evaluate_guesser(options.target))
+    _refuse(options, "blind")
+
+
+def _refuse(options: argparse.Namespace, *stages: str) -> None:
+    if options.stage in stages:
+        raise SystemExit(f"{options.model} has no stage `{options.stage}`.")
 
 
 if __name__ == "__main__":

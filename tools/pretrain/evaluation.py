@@ -4,8 +4,10 @@ Samples at several temperatures, what repeats, how long a text lasts, how many f
 kept, how endings can be told apart, and what the best of 16 texts wins.
 """
 
+import random
 import re
 from functools import cache
+from itertools import cycle
 from statistics import median
 
 import torch
@@ -71,6 +73,7 @@ TEMPERATURES = (0.0, 0.7, 1.0, 2.0)  # 0 is greedy
 FACTS = 200  # cases that are asked
 SHORT, LONG = 60, 230  # tokens of a sample; of a whole story
 BEST_OF = 16
+BLIND = 50  # texts of each kind on the sheet of a blind reader
 REAL = 300  # held-out stories beside which the samples are measured
 ENDING = 50  # words at the end of a story that tell how it ends
 LABELLED = 3000  # stories from which the reader of endings learns
@@ -224,7 +227,7 @@ def sample_table(model: GPT2LMHeadModel, tokenizer: Tokenizer, seeds: int) -> di
         table[f"temperature {temperature}"] = mean(list(map(repeated, rows)))
         samples[str(temperature)] = [
             prompt + tokenizer.decode(row)
-            for prompt, row in zip(PROMPTS, rows[: len(PROMPTS)], strict=True)
+            for prompt, row in zip(cycle(PROMPTS), rows, strict=False)
         ]
     own = continuations(model, tokenizer, list(OWN_PROMPTS), 1.0, 0)
     samples["own words"] = [
@@ -270,3 +273,26 @@ def evaluate(model: GPT2LMHeadModel, tokenizer: Tokenizer, seeds: int = 5) -> di
         **story_table(model, tokenizer),
         **sample_table(model, tokenizer, seeds),
     }
+
+
+def blind_sheet(samples: dict, seed: int = 0) -> tuple[str, list[str]]:
+    """Samples and held-out stories in mixed order, for a reader who must not know.
+
+    Args:
+        samples: as in training.json, at least 50 at the temperatures 1 and 2
+        seed: of the order
+
+    Returns:
+        the sheet, one numbered text each; the key, one line for each text
+    """
+    real = [story.text() for story in held_out_stories(BLIND)]
+    kinds = {
+        "a held-out story": [" ".join(text.split(" ")[:SHORT]) for text in real],
+        "temperature 1": samples["1.0"][:BLIND],
+        "temperature 2": samples["2.0"][:BLIND],
+    }
+    rows = [(text, kind) for kind, texts in kinds.items() for text in texts]
+    random.Random(seed).shuffle(rows)
+    sheet = [f"{number}. {text}" for number, (text, _) in enumerate(rows, 1)]
+    key = [f"{number}. {kind}" for number, (_, kind) in enumerate(rows, 1)]
+    return "\n\n".join(sheet) + "\n", key

@@ -97,7 +97,8 @@ def story_card(facts: dict) -> str:
     for name, texts in shown["samples"].items():
         title = name if name == "own words" else f"temperature {name}"
         samples.append(f"### {title}\n")
-        samples += ["> " + text.replace("\n", "\n> ") + "\n" for text in texts]
+        first = texts[: len(shown["samples"]["own words"])]  # the first seed
+        samples += ["> " + text.replace("\n", "\n> ") + "\n" for text in first]
     return CARD.format(
         **settings | facts | shown | {"samples": "\n".join(samples)},
         millions=facts["parameters"] / 1e6,

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 from transformers import GPT2LMHeadModel
 
 from tools.pretrain.card import draw_curve
-from tools.pretrain.evaluation import evaluate
+from tools.pretrain.evaluation import blind_sheet, evaluate
 from tools.pretrain.export import (
     export_model,
     export_tokenizer,
@@ -99,3 +99,11 @@ def print_shown(shown: dict) -> None:
         print(f"\n=== {name}")
         for sample in samples:
             print("- " + sample.replace("\n", "\n  "))
+
+
+def write_blind_sheet(target: Path, folder: Path) -> None:
+    """Write blind.txt, to be read and judged, and blind_key.txt, to be read after."""
+    sheet, key = blind_sheet(read_facts(target)["shown"]["samples"])
+    write_text(folder / "blind.txt", sheet)
+    write_text(folder / "blind_key.txt", "\n".join(key) + "\n")
+    print(f"Read {folder / 'blind.txt'}, then compare with blind_key.txt beside it.")
