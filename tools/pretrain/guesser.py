@@ -66,7 +66,7 @@ def fill_rows(
 ) -> list[list[int]]:
     """Rows of whole sentences, [CLS] ... [SEP] and padding, each (T,).
 
-    Every other row holds one sentence and the rows between as many as fit.
+    Every fourth row holds one sentence and the rows between as many as fit.
     """
     rows, room = [], settings.context - 2
     for text in rows_of:
@@ -79,7 +79,7 @@ def fill_rows(
         row: list[int] = []
         for piece in pieces:
             full = len(row) + len(piece) > room
-            if row and (full or len(rows) % 2):
+            if row and (full or len(rows) % 4 == 1):
                 rows.append(row)
                 row = []
             row = row + piece

@@ -66,7 +66,9 @@ class GuesserSettings(StorySettings):
     context: int = 64  # short rows, whole sentences: it is asked about one sentence
     stories: int = 40_000  # every epoch hides other words of them
     batch_size: int = 64
-    masked: float = 0.15  # share of the tokens that are to be guessed
+    d_model: int = 192
+    num_heads: int = 6
+    masked: float = 0.25  # share of the tokens to be guessed; BERT: 0.15, more slowly
 
 
 def settings_of(state: dict) -> Settings:

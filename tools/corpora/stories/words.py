@@ -305,7 +305,7 @@ apple: red, sweet: apples
 pear: ripe, yellow: pears
 bun: warm, sticky: buns
 pie: hot, cherry: pies
-cake: chocolate, little: cakes
+cake: chocolate, honey: cakes
 sandwich: cheese, big: sandwiches
 cookie: round, crisp: cookies
 carrot: long, crunchy: carrots
