@@ -232,14 +232,17 @@ def test_the_card_says_what_was_measured(exported, capsys):
     main(["perplexity", "--model", "storyteller", "--target", str(exported)])
     facts = story_export.read_facts(exported)
     value = f"{facts['perplexity']:.2f}"
-    assert f"{value} (the card says {value})" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"{value} (the card says {value})" in printed
+    assert "has changed" not in printed
     card = (exported / "README.md").read_text()
     assert f"**{value}** per token" in card
     assert all(p in card for p in (*evaluation.PROMPTS, *evaluation.OWN_PROMPTS))
-    facts["perplexity"] *= 1.02
+    facts |= {"perplexity": facts["perplexity"] * 1.02, "held_out_sha256": "another"}
     (exported / "training.json").write_text(json.dumps(facts))
     with pytest.raises(SystemExit, match="not the card's"):
         main(["perplexity", "--model", "storyteller", "--target", str(exported)])
+    assert "The story world has changed" in capsys.readouterr().out
 
 
 def test_the_sheet_of_a_blind_reader_is_mixed_and_has_a_key(exported, tmp_path):

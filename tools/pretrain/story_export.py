@@ -1,5 +1,6 @@
 """The storyteller as the course bundles it, measured on the files as written."""
 
+import hashlib
 import json
 import math
 from pathlib import Path
@@ -46,7 +47,9 @@ def export_storyteller(folder: Path, target: Path) -> None:
 
 def held_out(target: Path) -> dict:
     """The perplexity of the exported files on stories that nobody trained on."""
-    return measure(target, [[story.text()] for story in held_out_stories()])
+    texts = [story.text() for story in held_out_stories()]
+    told = hashlib.sha256("\n\n".join(texts).encode()).hexdigest()
+    return measure(target, [[text] for text in texts]) | {"held_out_sha256": told}
 
 
 def exported(target: Path) -> tuple[GPT2LMHeadModel, Tokenizer]:
@@ -81,7 +84,10 @@ def evaluate_exported(target: Path) -> dict:
 def recompute_stories(target: Path) -> bool:
     """Print the perplexity beside the card's; whether the two agree to 1 %."""
     facts = read_facts(target)
-    value = held_out(target)["perplexity"]
+    now = held_out(target)
+    value = now["perplexity"]
+    if now["held_out_sha256"] != facts["held_out_sha256"]:
+        print("The story world has changed: its held-out stories are not the card's.")
     print(
         f"Held-out perplexity: {value:.2f} (the card says {facts['perplexity']:.2f})."
     )
