@@ -31,7 +31,13 @@ from tools.pretrain.corpus import (
     installed_packages,
     read_corpus,
 )
-from tools.pretrain.settings import END, Settings, write_atomically, write_text
+from tools.pretrain.settings import (
+    END,
+    Settings,
+    settings_of,
+    write_atomically,
+    write_text,
+)
 from tools.pretrain.training import build_model, read_checkpoint, token_losses
 
 
@@ -43,7 +49,7 @@ def digest(paragraph: str) -> str:
 def export_model(folder: Path, target: Path) -> None:
     """Write config.json, generation_config.json and model.safetensors in float16."""
     state, tensors = read_checkpoint(folder)
-    model = build_model(Settings(**state["settings"]))
+    model = build_model(settings_of(state))
     for name, parameter in model.named_parameters():
         parameter.data.copy_(tensors[f"model.{name}"])
     with tempfile.TemporaryDirectory(dir=target) as temporary:

@@ -3,12 +3,14 @@
 import os
 import sysconfig
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 END = "<|endoftext|>"  # between documents; the only special token, as in GPT-2
 ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "helpers" / "corpora" / "gpt2"  # what the course bundles
+STORYTELLER = ROOT / "helpers" / "corpora" / "storyteller"
+GUESSER = ROOT / "helpers" / "corpora" / "guesser"
 BUILD = ROOT / "build" / "pretrain"  # corpus, tokens and checkpoints of a run
 SITE = Path(sysconfig.get_paths()["purelib"])  # the packages of this environment
 
@@ -37,6 +39,44 @@ class Settings:
     checkpoint_every: int = 100  # steps; a kill repeats at most that many
     held_out_one_in: int = 10  # one package in ten is never trained on
     seed: int = 0  # of weights, data order and dropout
+
+
+@dataclass(frozen=True)
+class StorySettings(Settings):
+    """The storyteller: a GPT-2 that has read the story world, or books, or both."""
+
+    text: str = "world"  # or "books", or "both"
+    stories: int = 200_000  # told for training; about 36 million tokens
+    vocab_size: int = 3072
+    num_heads: int = 8
+    dropout: float = 0.0  # no story is read twice
+    steps: int = 100_000  # at most; the held-out curve or the clock ends it before
+    evaluate_every: int = 200
+    checkpoint_every: int = 200
+    learning_rate: float = 4e-3
+    muon_rate: float = 4e-3  # of our Muon, whose steps are as large as those of AdamW
+    patience: int = 8  # points of the curve over which the loss has to fall
+    least_gain: float = 0.005  # by so many nats, or the rate begins to fall
+
+
+@dataclass(frozen=True)
+class GuesserSettings(StorySettings):
+    """The guesser: a BERT that fills in masked words, on the same text."""
+
+    context: int = 64  # short rows, whole sentences: it is asked about one sentence
+    stories: int = 40_000  # every epoch hides other words of them
+    batch_size: int = 64
+    d_model: int = 192
+    num_heads: int = 6
+    masked: float = 0.25  # share of the tokens to be guessed; BERT: 0.15, more slowly
+
+
+def settings_of(state: dict) -> Settings:
+    """The settings that a checkpoint or a card was made with, in their own class."""
+    names = state["settings"].keys()
+    kinds = (Settings, StorySettings, GuesserSettings)
+    kind = next(k for k in kinds if {f.name for f in fields(k)} == names)
+    return kind(**state["settings"])
 
 
 def write_atomically(file: Path, write: Callable[[Path], object]) -> None:

@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 from tqdm import tqdm
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel
 
 from helpers.training.muon import Muon
 from tools.pretrain.settings import Settings, write_atomically, write_text
@@ -54,10 +54,14 @@ def build_optimizers(model: GPT2LMHeadModel, settings: Settings) -> list:
     ]
 
 
-def rate(step: int, settings: Settings) -> float:
-    """Share of the peak rate at a step: rise, constant, straight line down to zero."""
+def rate(step: int, settings: Settings, end: int | None = None) -> float:
+    """Share of the peak rate at a step: rise, constant, straight line down to zero.
+
+    It is zero at the step `end`, by default the planned one.
+    """
+    end = settings.steps if end is None else end
     rise = step / max(1, settings.warmup_steps)
-    fall = (settings.steps - step) / max(1, settings.decay * settings.steps)
+    fall = (end - step) / max(1, settings.decay * end)
     return min(1.0, rise, fall)
 
 
@@ -108,25 +112,45 @@ class Trainer:
 
     def __init__(self, folder: Path, settings: Settings):
         self.folder, self.settings = folder, settings
-        self.model = build_model(settings)
-        self.optimizers = build_optimizers(self.model, settings)
+        self.model = self.build_model()
+        self.optimizers = self.build_optimizers()
         self.peaks = [[g["lr"] for g in o.param_groups] for o in self.optimizers]
         with safe_open(folder / "tokens.safetensors", "pt") as tokens:
             self.train_tokens = tokens.get_tensor("train").int()
             held_out = tokens.get_tensor("held_out").int()
-        self.held_out = held_out_rows(held_out, settings)
+        self.held_out = self.held_out_rows(held_out)
         self.step, self.seconds, self.curve = 0, 0.0, []
+        self.end = settings.steps  # may move nearer while the rate is constant
+
+    def build_model(self) -> PreTrainedModel:
+        """The model with its first weights."""
+        return build_model(self.settings)
+
+    def build_optimizers(self) -> list:
+        """The optimizers of the model."""
+        return build_optimizers(self.model, self.settings)
+
+    def held_out_rows(self, tokens: Tensor) -> Tensor:
+        """The rows of the held-out curve."""
+        return held_out_rows(tokens, self.settings)
+
+    def rows(self) -> Tensor:
+        """The rows of the next step."""
+        return batch_at(self.step, self.train_tokens, self.settings)
+
+    def losses(self, rows: Tensor) -> Tensor:
+        """The loss of every token that is to be predicted, in nats."""
+        return token_losses(self.model, rows)
 
     def update(self) -> float:
         """One step of training; returns its loss in nats per token."""
-        share = rate(self.step + 1, self.settings)
+        share = rate(self.step + 1, self.settings, self.end)
         for optimizer, peaks in zip(self.optimizers, self.peaks, strict=True):
             for group, peak in zip(optimizer.param_groups, peaks, strict=True):
                 group["lr"] = peak * share
-        rows = batch_at(self.step, self.train_tokens, self.settings)
         self.model.train()
         with self.autocast():
-            loss = token_losses(self.model, rows).mean()
+            loss = self.losses(self.rows()).mean()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         for optimizer in self.optimizers:
@@ -140,15 +164,19 @@ class Trainer:
         """Mean loss on the held-out rows, in nats per token."""
         self.model.eval()
         with self.autocast():
-            losses = [token_losses(self.model, r) for r in self.held_out.split(16)]
+            losses = [self.losses(rows) for rows in self.held_out.split(16)]
         return torch.cat(losses).mean().item()
 
     def record(self, loss: float) -> None:
         """Add a point to the curve, and write the curve as JSON lines."""
         point = {"step": self.step, "train": loss, "held_out": self.evaluate()}
-        self.curve.append(point | {"seconds": round(self.seconds)})
+        self.curve.append(point | {"seconds": round(self.seconds)} | self.extra())
         lines = "".join(json.dumps(point) + "\n" for point in self.curve)
         write_text(self.folder / "curve.jsonl", lines)
+
+    def extra(self) -> dict[str, float]:
+        """What else a point of the curve tells."""
+        return {}
 
     def autocast(self) -> torch.autocast:
         """Matrix products in bfloat16 where the settings ask for it."""
@@ -165,6 +193,7 @@ class Trainer:
         state = {
             "settings": asdict(self.settings),
             "step": self.step,
+            "end": self.end,
             "seconds": self.seconds,
             "curve": self.curve,
         }
@@ -193,6 +222,20 @@ class Trainer:
         torch.set_rng_state(tensors["rng"])
         self.step, self.seconds = state["step"], state["seconds"]
         self.curve = state["curve"]
+        if state.get("end", state["settings"]["steps"]) != state["settings"]["steps"]:
+            self.end = state["end"]  # the rate falls already
+
+    def is_open(self) -> bool:
+        """Whether the rate is still constant, so that the end may move nearer."""
+        return self.step <= (1 - self.settings.decay) * self.end
+
+    def land(self) -> None:
+        """Let the rate fall from here on, and end when it is zero."""
+        self.end = min(self.end, math.ceil(self.step / (1 - self.settings.decay)))
+
+    def has_settled(self) -> bool:
+        """Whether the held-out curve no longer falls; never, for a planned run."""
+        return False
 
     def changed_settings(self, state: dict) -> list[str]:
         """Settings unlike the checkpoint's, but for an end that is still open.
@@ -208,21 +251,38 @@ class Trainer:
         return [n for n in changed if n not in ("steps", "decay") or not open_end]
 
 
-def train(folder: Path, settings: Settings, minutes: float = math.inf) -> Trainer:
-    """Train to the planned step, or for some minutes; continue where it stopped."""
-    trainer = Trainer(folder, settings)
+def train(
+    folder: Path,
+    settings: Settings,
+    minutes: float = math.inf,
+    within: float = math.inf,
+    kind: type[Trainer] = Trainer,
+) -> Trainer:
+    """Train to the end, or for some minutes; continue where it stopped.
+
+    Args:
+        folder: where tokens, curve and checkpoint lie
+        settings: what shapes the result
+        minutes: stop for now after so many
+        within: minutes of all sessions together in which the run is to be finished
+        kind: what is trained
+    """
+    trainer = kind(folder, settings)
     if (folder / CHECKPOINT).exists():
         trainer.load()
     started, before = time.monotonic(), trainer.seconds
-    bar = tqdm(total=settings.steps, initial=trainer.step, desc="train", unit=" steps")
-    while trainer.step < settings.steps and trainer.seconds - before < minutes * 60:
+    bar = tqdm(total=trainer.end, initial=trainer.step, desc="train", unit=" steps")
+    while trainer.step < trainer.end and trainer.seconds - before < minutes * 60:
         loss = trainer.update()
         bar.update()
         trainer.seconds = before + time.monotonic() - started
-        last = trainer.step == settings.steps
-        if last or trainer.step % settings.evaluate_every == 0:
+        if trainer.step == trainer.end or trainer.step % settings.evaluate_every == 0:
             trainer.record(loss)
             bar.set_postfix(trainer.curve[-1])
+        late = trainer.seconds >= (1 - settings.decay) * within * 60
+        if trainer.is_open() and (late or trainer.has_settled()):
+            trainer.land()
+            bar.total = trainer.end
         if trainer.step % settings.checkpoint_every == 0:
             trainer.save()
     trainer.save()

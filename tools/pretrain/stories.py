@@ -1,0 +1,108 @@
+"""The storyteller's text: stories of our own world, books, or both, as tokens.
+
+The books are not part of the project: `--books` names a file of texts, packed with xz,
+whose parts are separated by form feeds.
+"""
+
+import lzma
+import random
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from tokenizers import ByteLevelBPETokenizer, Tokenizer
+from tqdm import tqdm
+
+from tools.corpora.stories import Story, tell
+from tools.pretrain.settings import END, StorySettings, write_atomically
+
+HELD_OUT = 1_000_000_000  # the first seed of the stories that are never trained on
+HELD_OUT_STORIES = 500
+HELD_OUT_PART = 20  # one part of the books in so many is never trained on
+LEARN_FROM = 8_000  # stories from which the tokenizer learns
+PER_PART = 20  # stories for each part of a book where both are read: half and half
+
+
+def held_out_stories(count: int = HELD_OUT_STORIES) -> list[Story]:
+    """Stories that no model was trained on, the same for every run."""
+    return [tell(seed) for seed in range(HELD_OUT, HELD_OUT + count)]
+
+
+def book_parts(file: Path) -> list[str]:
+    """The parts of the books: chapters or tales, one paragraph per line.
+
+    Raises:
+        SystemExit: The file is missing or is not packed with xz.
+    """
+    try:
+        text = lzma.decompress(file.read_bytes()).decode("utf-8")
+    except (OSError, lzma.LZMAError, UnicodeDecodeError) as error:
+        raise SystemExit(f"--books {file} can't be read: {error}.") from None
+    return [part.strip() for part in text.split("\f") if part.strip()]
+
+
+def texts(settings: StorySettings, books: Path | None) -> Iterator[str]:
+    """The training texts in order: of the world, of the books, or by turns."""
+    told = (tell(seed).text() for seed in range(settings.stories))
+    if settings.text == "world":
+        yield from told
+        return
+    parts = [p for i, p in enumerate(_books(books)) if i % HELD_OUT_PART]
+    random.Random(settings.seed).shuffle(parts)
+    for part in parts:
+        yield part
+        if settings.text == "both":
+            yield from islice(told, PER_PART)
+
+
+def held_out_texts(settings: StorySettings, books: Path | None) -> list[str]:
+    """The texts of the held-out curve; where both are read, those of the world."""
+    if settings.text != "books":
+        return [story.text() for story in held_out_stories()]
+    return _books(books)[::HELD_OUT_PART]
+
+
+def _books(books: Path | None) -> list[str]:
+    if books is None:
+        raise SystemExit("This text needs books: name their file with --books.")
+    return book_parts(books)
+
+
+def build_tokenizer(folder: Path, settings: StorySettings, books: Path | None) -> None:
+    """Train the byte-level BPE on the first texts and write tokenizer.json."""
+    bpe = ByteLevelBPETokenizer()
+    first = islice(texts(settings, books), LEARN_FROM)
+    bpe.train_from_iterator(
+        first, settings.vocab_size, special_tokens=[END], show_progress=False
+    )
+    write_atomically(folder / "tokenizer.json", lambda file: bpe.save(str(file)))
+
+
+def encode(tokenizer: Tokenizer, rows: Iterator[str], total: int) -> torch.Tensor:
+    """All texts as one row of token ids, END before each."""
+    pieces = []
+    with tqdm(total=total, desc="tokens", unit=" texts") as bar:
+        while block := [END + text for text in islice(rows, 2000)]:
+            ids = [i for row in tokenizer.encode_batch(block) for i in row.ids]
+            pieces.append(torch.tensor(ids, dtype=torch.uint16))
+            bar.update(len(block))
+    return torch.cat(pieces)
+
+
+def prepare_stories(folder: Path, settings: StorySettings, books: Path | None) -> None:
+    """Build tokenizer.json and tokens.safetensors where they are missing."""
+    if not (folder / "tokenizer.json").exists():
+        build_tokenizer(folder, settings, books)
+    if (folder / "tokens.safetensors").exists():
+        return
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    held_out = held_out_texts(settings, books)
+    tokens = {
+        "train": encode(tokenizer, texts(settings, books), settings.stories),
+        "held_out": encode(tokenizer, iter(held_out), len(held_out)),
+    }
+    write_atomically(
+        folder / "tokens.safetensors", lambda file: save_file(tokens, file)
+    )

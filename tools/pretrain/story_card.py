@@ -1,0 +1,108 @@
+"""The card of the storyteller, from the facts in its training.json."""
+
+CARD = """\
+---
+license: apache-2.0
+language: en
+library_name: transformers
+pipeline_tag: text-generation
+---
+
+# A storyteller: a small GPT-2 that has read stories
+
+A GPT-2 of {millions:.1f} million parameters, made by `tools/pretrain` for the lessons
+about text generation, so that they run without a network. It is the architecture of
+GPT-2 in every detail: learned positions, pre-norm blocks, `gelu_new`, tied embeddings,
+byte-level BPE.
+
+```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+folder = "helpers/corpora/storyteller"
+tokenizer = AutoTokenizer.from_pretrained(folder)
+model = AutoModelForCausalLM.from_pretrained(folder)
+```
+
+## What was measured
+
+| | |
+|---|---|
+| parameters | {parameters:,}: {num_layers} blocks, d_model {d_model}, \
+{num_heads} heads |
+| context | {context} tokens |
+| vocabulary | {vocab_size:,} tokens, `<|endoftext|>` among them; no padding token |
+| text | {text}; see below |
+| training | {step:,} steps of {step_tokens:,} tokens, {tokens_read:,} tokens in all; \
+{minutes:.0f} minutes |
+| held-out text | 500 stories, {held_out_characters:,} characters, \
+{held_out_tokens:,} tokens |
+| **held-out perplexity** | **{perplexity:.2f}** per token, \
+{bits_per_character:.3f} bits per character |
+| facts told again, right | {facts_right:.1%} of 200 |
+| median length of a text | {median_length:.0f} tokens |
+| endings told apart | {reward_accuracy:.1%} of 1,000 held-out stories |
+| happy endings, one text | {happy:.1%}, broken texts {broken:.1%} |
+| happy endings, best of 16 | {happy_best_of_16:.1%}, broken texts \
+{broken_best_of_16:.1%} |
+
+{repeats}
+
+![training and held-out loss against the steps](loss_curve.png)
+
+Optimizers: Muon for the matrices of the blocks, AdamW for all else; {warmup_steps}
+steps of warm-up, a constant rate, and a straight line to zero over the last
+{decay:.0%}. All settings are in `training.json`.
+
+A fact is a place that a story names and tells again after at least sixty characters,
+and the model is right if its most likely word is that place. A text is broken if it
+does not end, says a sentence twice, or has a word that is not of the stories' world. To
+measure all this again:
+
+    python -m tools.pretrain perplexity --model storyteller
+    python -m tools.pretrain evaluate --model storyteller
+
+## What it writes
+
+Sixty tokens at most for each prompt; not edited, not chosen, the first of five seeds.
+
+{samples}
+
+## What it was trained on
+
+{text_notes}
+
+## What it is not
+
+It knows one small world and nothing else: no facts, no instructions. It is made for
+looking inside a language model, not for using its answers.
+"""
+
+NOTES = {
+    "world": "Stories that `tools/corpora/stories` tells: a simulator of our own that "
+    "keeps\ntrack of who is where and what lies in what, with sentence patterns "
+    "written by hand.\nNo story was read twice.",
+    "both": "By turns stories of `tools/corpora/stories`, a simulator of our own, and "
+    "books in\nthe public domain, which are books of their time, with its attitudes.",
+    "books": "Books in the public domain, which are books of their time, with its "
+    "attitudes.",
+}
+
+
+def story_card(facts: dict) -> str:
+    """The card, from the facts in training.json."""
+    settings, shown = facts["settings"], facts["shown"]
+    repeats = ["| repeated runs of four tokens | |", "|---|---|"]
+    repeats += [f"| {k} | {v:.2%} |" for k, v in shown["repeated_4_grams"].items()]
+    samples = []
+    for name, texts in shown["samples"].items():
+        title = name if name == "own words" else f"temperature {name}"
+        samples.append(f"### {title}\n")
+        first = texts[: len(shown["samples"]["own words"])]  # the first seed
+        samples += ["> " + text.replace("\n", "\n> ") + "\n" for text in first]
+    return CARD.format(
+        **settings | facts | shown | {"samples": "\n".join(samples)},
+        millions=facts["parameters"] / 1e6,
+        step_tokens=settings["batch_size"] * settings["context"],
+        repeats="\n".join(repeats),
+        text_notes=NOTES[settings["text"]],
+    )

@@ -1,0 +1,115 @@
+"""The storyteller as the course bundles it, measured on the files as written."""
+
+import hashlib
+import json
+import math
+from pathlib import Path
+
+from tokenizers import Tokenizer
+from transformers import GPT2LMHeadModel
+
+from tools.pretrain.card import draw_curve
+from tools.pretrain.evaluation import blind_sheet, evaluate
+from tools.pretrain.export import (
+    export_model,
+    export_tokenizer,
+    load_exported,
+    measure,
+)
+from tools.pretrain.settings import settings_of, write_atomically, write_text
+from tools.pretrain.stories import held_out_stories
+from tools.pretrain.story_card import story_card
+from tools.pretrain.training import read_checkpoint
+
+
+def export_storyteller(folder: Path, target: Path) -> None:
+    """Write weights, tokenizer, curve, training.json and card."""
+    state, _ = read_checkpoint(folder)
+    settings = settings_of(state)
+    target.mkdir(parents=True, exist_ok=True)
+    export_model(folder, target)
+    export_tokenizer(folder, target, settings)
+    write_atomically(
+        target / "loss_curve.png", lambda file: draw_curve(state["curve"], file)
+    )
+    facts = {
+        "settings": state["settings"],
+        "step": state["step"],
+        "minutes": round(state["seconds"] / 60, 1),
+        "parameters": load_exported(target)[0].num_parameters(),
+        "tokens_read": state["step"] * settings.batch_size * settings.context,
+        **held_out(target),
+        "curve": state["curve"],
+    }
+    write_text(target / "training.json", json.dumps(facts, indent=1) + "\n")
+    evaluate_exported(target)
+
+
+def held_out(target: Path) -> dict:
+    """The perplexity of the exported files on stories that nobody trained on."""
+    texts = [story.text() for story in held_out_stories()]
+    told = hashlib.sha256("\n\n".join(texts).encode()).hexdigest()
+    return measure(target, [[text] for text in texts]) | {"held_out_sha256": told}
+
+
+def exported(target: Path) -> tuple[GPT2LMHeadModel, Tokenizer]:
+    """The exported model and its tokenizer."""
+    model, _ = load_exported(target)
+    return model, Tokenizer.from_file(str(target / "tokenizer.json"))
+
+
+def read_facts(target: Path) -> dict:
+    """What was measured at the export.
+
+    Raises:
+        SystemExit: Nothing was exported there.
+    """
+    file = target / "training.json"
+    if not file.exists():
+        raise SystemExit(
+            f"{target} holds no training.json: run the `export` stage first."
+        )
+    return json.loads(file.read_text("utf-8"))
+
+
+def evaluate_exported(target: Path) -> dict:
+    """Measure what it has to show; keep that in training.json and the card."""
+    facts = read_facts(target)
+    facts["shown"] = evaluate(*exported(target))
+    write_text(target / "training.json", json.dumps(facts, indent=1) + "\n")
+    write_text(target / "README.md", story_card(facts))
+    return facts["shown"]
+
+
+def recompute_stories(target: Path) -> bool:
+    """Print the perplexity beside the card's; whether the two agree to 1 %."""
+    facts = read_facts(target)
+    now = held_out(target)
+    value = now["perplexity"]
+    if now["held_out_sha256"] != facts["held_out_sha256"]:
+        print("The story world has changed: its held-out stories are not the card's.")
+    print(
+        f"Held-out perplexity: {value:.2f} (the card says {facts['perplexity']:.2f})."
+    )
+    return math.isclose(value, facts["perplexity"], rel_tol=0.01)
+
+
+def print_shown(shown: dict) -> None:
+    """The table, then every sample."""
+    for name, value in shown.items():
+        if name not in ("samples", "repeated_4_grams"):
+            print(f"{name:20} {value}")
+    for name, value in shown["repeated_4_grams"].items():
+        print(f"repeated 4-grams, {name:20} {value:.4f}")
+    for name, samples in shown["samples"].items():
+        print(f"\n=== {name}")
+        for sample in samples:
+            print("- " + sample.replace("\n", "\n  "))
+
+
+def write_blind_sheet(target: Path, folder: Path) -> None:
+    """Write blind.txt, to be read and judged, and blind_key.txt, to be read after."""
+    sheet, key = blind_sheet(read_facts(target)["shown"]["samples"])
+    write_text(folder / "blind.txt", sheet)
+    write_text(folder / "blind_key.txt", "\n".join(key) + "\n")
+    print(f"Read {folder / 'blind.txt'}, then compare with blind_key.txt beside it.")
