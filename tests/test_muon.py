@@ -24,11 +24,14 @@ def test_directions_stay():
 
 
 @pytest.mark.parametrize("size", [(6, 20), (20, 6)])
-def test_it_steps_as_torch_does(size):
+@pytest.mark.parametrize("like_adam", [False, True])
+def test_it_steps_as_torch_does(size, like_adam):
     """Torch's computes in bfloat16, which keeps two digits."""
     ours, theirs = drawn(*size).requires_grad_(), drawn(*size).requires_grad_()
     options = {"lr": 0.1, "weight_decay": 0.3}
-    both = Muon([ours], **options), torch.optim.Muon([theirs], **options)
+    adjust = "match_rms_adamw" if like_adam else "original"
+    torchs = torch.optim.Muon([theirs], adjust_lr_fn=adjust, **options)
+    both = Muon([ours], like_adam=like_adam, **options), torchs
     for step in range(5):
         for value, optimizer in zip((ours, theirs), both, strict=True):
             value.grad = drawn(*size, seed=step + 1)
@@ -55,3 +58,12 @@ def test_a_weight_without_gradient_stays_and_a_closure_is_asked():
 
     first = optimizer.step(loss).item()
     assert torch.equal(still, drawn(2, 2)) and loss().item() < first
+
+
+def test_steps_like_adams_are_as_large_as_promised():
+    weight = torch.zeros(32, 64, requires_grad=True)
+    weight.grad = drawn(32, 64)
+    Muon([weight], lr=0.01, like_adam=True).step()
+    size = weight.detach().square().mean().sqrt().item()
+    assert size == pytest.approx(0.2 * 0.01, rel=0.25)
+    assert (weight.detach() * weight.grad).sum() < 0

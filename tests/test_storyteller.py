@@ -28,7 +28,6 @@ from tools.pretrain import (
     training,
 )
 from tools.pretrain.__main__ import main, parse, settings_for
-from tools.pretrain.optimizer import Muon, orthogonal
 from tools.pretrain.settings import END, GuesserSettings, Settings, StorySettings
 from tools.pretrain.storyteller import StoryTrainer
 
@@ -138,24 +137,6 @@ def test_any_text_can_be_encoded(exported):
 
 
 # --- training -------------------------------------------------------------------------
-
-
-def test_orthogonal_has_singular_values_near_one():
-    torch.manual_seed(0)
-    for shape in ((8, 20), (20, 8), (8, 8)):
-        matrix = torch.randn(shape)
-        values = torch.linalg.svdvals(orthogonal(matrix))
-        assert values.min() > 0.3 and values.max() < 1.3
-        assert (orthogonal(matrix) * matrix).sum() > 0
-
-
-def test_muon_steps_are_as_large_as_promised():
-    weight = torch.nn.Parameter(torch.zeros(32, 64))
-    weight.grad = torch.randn(32, 64, generator=torch.Generator().manual_seed(0))
-    Muon([weight], lr=0.01, weight_decay=0.0).step()
-    size = weight.detach().square().mean().sqrt().item()
-    assert size == pytest.approx(0.2 * 0.01, rel=0.25)
-    assert (weight.detach() * weight.grad).sum() < 0
 
 
 def prepared(run, folder) -> None:

@@ -20,10 +20,11 @@ class Muon(Optimizer):
 
     Args:
         params: weights of two axes
-        lr: the size of a step; taller matrices take larger ones, by the root of
-            rows / columns
+        lr: the size of a step, along each direction; taller matrices take larger
+            ones, by the root of rows / columns
         momentum: how much of the last update is kept
         weight_decay: which share of a weight, times `lr`, is taken off in each step
+        like_adam: a step changes each entry by about 0.2 lr instead, as AdamW does
 
     Raises:
         ValueError: A weight has not two axes.
@@ -38,9 +39,11 @@ class Muon(Optimizer):
         lr: float = 0.02,
         momentum: float = 0.95,
         weight_decay: float = 0.0,
+        like_adam: bool = False,
     ) -> None:
         """Take over the weights."""
         defaults = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay}
+        defaults["like_adam"] = like_adam
         super().__init__(params, defaults)
         for group in self.param_groups:
             for value in group["params"]:
@@ -72,7 +75,10 @@ class Muon(Optimizer):
         direction = orthogonal(direction)
         rows, columns = value.shape
         value.mul_(1 - rate * group["weight_decay"])
-        value.add_(direction, alpha=-rate * max(1.0, rows / columns) ** 0.5)
+        size = max(1.0, rows / columns) ** 0.5
+        if group["like_adam"]:
+            size = 0.2 * max(rows, columns) ** 0.5
+        value.add_(direction, alpha=-rate * size)
 
 
 def orthogonal(matrix: Tensor) -> Tensor:

@@ -7,8 +7,8 @@ import torch
 from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
+from helpers.training.muon import Muon
 from tools.pretrain.evaluation import facts_right
-from tools.pretrain.optimizer import Muon
 from tools.pretrain.settings import StorySettings
 from tools.pretrain.stories import held_out_stories
 from tools.pretrain.training import Trainer
@@ -42,7 +42,12 @@ def story_optimizers(model: PreTrainedModel, settings: StorySettings) -> list:
         {"params": [p for _, p in named if p.ndim == 1], "weight_decay": 0.0},
     ]
     return [
-        Muon(inside, lr=settings.muon_rate, weight_decay=settings.weight_decay),
+        Muon(
+            inside,
+            lr=settings.muon_rate,
+            weight_decay=settings.weight_decay,
+            like_adam=True,
+        ),
         torch.optim.AdamW(groups, lr=settings.learning_rate, betas=(0.9, 0.95)),
     ]
 

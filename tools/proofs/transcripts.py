@@ -12,10 +12,12 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor
 
+from helpers.checks import engine
 from helpers.checks.engine import LESSONS, examine, exercises
 from helpers.checks.exercise import Exercise
 from helpers.checks.report import Report
@@ -23,17 +25,15 @@ from tools.build.lesson_cells import solutions, stubs, typed
 from tools.proofs.kill_matrix import answers_with
 
 FOLDER = Path(__file__).resolve().parents[2] / "tests" / "transcripts"
-LINE = re.compile(r"line \d+:")
+LINE = re.compile(r"\bline \d+:")
 NUMBER = re.compile(r"-?\d+\.\d+(e[-+]\d+)?")
 
 
 def transcript(number: int) -> str:
     """All that the checks of a lesson say."""
-    parts = [
-        f"== {exercise.id} {exercise.title}\n\n{_of(exercise)}"
-        for exercise in exercises()
-        if exercise.lesson == number and exercise.answers
-    ]
+    asked = [one for one in exercises() if one.lesson == number and one.answers]
+    with mock.patch.object(engine, "locate", lambda *_: None):  # lines of this file
+        parts = [f"== {one.id} {one.title}\n\n{_of(one)}" for one in asked]
     return "\n".join(parts)
 
 
