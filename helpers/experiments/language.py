@@ -1,7 +1,7 @@
 """The little language as a translation task: sentences, training and scores.
 
-Pairs of words are held out, such as the animal and the street: a model that is asked for
-them has seen both words, but never in one sentence.
+Pairs of words are held out, such as the animal and the street: a model that is to
+translate them has seen both words, but never in one sentence.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ TESTED = 1000  # held-out sentences that are translated
 
 @dataclass(frozen=True)
 class LanguageTask:
-    """Sentences to learn from, and sentences with pairs of words never seen together."""
+    """Sentences to learn from, and some whose words never meet in those."""
 
     code: str
     part: str

@@ -86,7 +86,7 @@ def phrase(one: Phrase) -> list[str]:
     return [*determiner.split(), *words]
 
 
-def _said(one: Clause) -> tuple[list[str], list[str]]:
+def verb(one: Clause) -> tuple[list[str], list[str]]:
     """What stands before the subject of a question, and the rest of the verb."""
     base, third, ing, past, participle, *particle = FORMS[one.verb]
     negation = ["not"] * one.negated
@@ -129,7 +129,7 @@ def clause(one: Clause | State, with_subject: bool = True) -> list[str]:
         before, rest = [BE[one.tense]], ["not"] * one.negated
         rest += ["too"] * one.too + [one.adjective]
     else:
-        before, rest = _said(one)
+        before, rest = verb(one)
         rest = rest + _behind(one)
     return [*before, *subject, *rest] if one.asked else [*subject, *before, *rest]
 

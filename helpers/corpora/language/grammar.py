@@ -1,8 +1,8 @@
 """The synchronous grammar: what may be said, drawn by seed, and checked again.
 
-A sentence is drawn as a meaning (`meaning.Sentence`); a language writes it. `sensible`
-asks of any meaning whether it could have been drawn: what a reader types goes through it
-too.
+A sentence is drawn as a meaning (`meaning.Sentence`), which a language then writes.
+`sensible` says of any meaning whether it could have been drawn: what a reader types is
+judged by it, too.
 """
 
 import random
@@ -26,6 +26,7 @@ class Draw:
         self.nouns = nouns
 
     def __call__(self) -> float:
+        """The next number."""
         return self.number()
 
 
@@ -36,7 +37,8 @@ class Draw:
 def tenses(verb: str, modal: str = "") -> tuple[str, ...]:
     """The tenses of a verb; with "can" and "want" there are two."""
     if modal:
-        return () if verb in words.NO_MODAL else ("present", "past")
+        never = verb in words.NO_MODAL or (verb, modal) == ("find", "want")
+        return () if never else ("present", "past")
     return tuple(TENSES[sign] for sign in VERB_TENSES[verb] if sign in TENSES)
 
 
@@ -105,7 +107,7 @@ def places(verb: str, subject: str) -> tuple[tuple[str, str], ...]:
 
 def adverbs(one: Clause | State) -> tuple[str, ...]:
     """What may stand in front of a clause."""
-    if isinstance(one, State) or one.modal:
+    if isinstance(one, State) or one.modal or one.verb == "love":
         return ()
     habit = "h" in VERB_TENSES[one.verb] and one.tense == "present"
     names = {one.tense, "habit"} if habit else {one.tense} - {"present"}
@@ -136,6 +138,7 @@ def reasons(one: Clause) -> tuple[tuple[str, str, bool], ...]:
         for adjective in reason.adjectives:
             known = adjective in words.SAID[meant.noun]
             known = known and (adjective != "hungry" or food or one.verb == "chase")
+            known = known and (one.modal, adjective) not in words.NOT_WITH
             twice = adjective in (one.subject.adjective, one.object.adjective)
             if known and not twice and not _contradicts(meant, adjective):
                 found.append((reason.who, adjective, reason.too))
@@ -186,7 +189,7 @@ def _sensible_clause(one: Clause) -> bool:
         return False
     if one.asked and one.negated or one.pronoun:
         return False
-    if one.negated and not _definite(one.subject):
+    if (one.negated or one.asked) and not _definite(one.subject):
         return False
     if one.object and not _sensible_object(one):
         return False
@@ -319,7 +322,8 @@ def _clause(draw: Draw, definite: bool = False, **settings) -> Clause:
     verb = choose(_verbs(draw.nouns, modal, tense, only), draw)
     who = choose(doers(verb, draw.nouns), draw)
     settings = {"tense": choose(tenses(verb, modal), draw)} | settings
-    subject = _phrase(who, draw, definite or negated)
+    certain = definite or negated or settings.get("asked", False)
+    subject = _phrase(who, draw, certain)
     possible = _some(objects(verb, who), draw.nouns)
     certain = definite or negated and verb not in words.ANY
     thing = _phrase(choose(possible, draw), draw, certain) if possible else None

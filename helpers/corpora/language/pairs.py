@@ -13,8 +13,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import helpers.corpora.language as package
-from helpers.corpora.language import english
-from helpers.corpora.language import lexicon
+from helpers.corpora.language import english, lexicon
 from helpers.corpora.language.grammar import EVERYTHING, HELD_OUT, Draw, draw_sentence
 from helpers.corpora.language.meaning import Clause, Phrase, Sentence, State
 from helpers.corpora.language.words import Words, joined, parted
