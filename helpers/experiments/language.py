@@ -75,14 +75,14 @@ def language_task(
         seed: another seed, other sentences; the same pairs of words are held out
     """
     learned, held_out = split_pairs(sentence_pairs(code, count, seed, part=part))
-    words = vocabularies(code)
+    words = vocabularies(code, part)
     return LanguageTask(code, part, tuple(learned), tuple(held_out[:TESTED]), *words)
 
 
 def new_translator(task: LanguageTask, d_model: int = 64) -> Transformer:
     """An untrained Transformer of two layers for a task."""
     sizes = len(task.source), len(task.target)
-    heads, d_ff, layers, dropout = 4, 4 * d_model, 2, 0.0
+    heads, d_ff, layers, dropout = 4, 2 * d_model, 2, 0.0
     return Transformer(
         TransformerConfig(
             *sizes, d_model, heads, d_ff, layers, 64, dropout, norm_first=True
@@ -148,3 +148,20 @@ def pronouns_right(
         if pair.meaning.because
     ]
     return sum(right) / len(right)
+
+
+def scores(model: nn.Module, task: LanguageTask) -> dict[str, float]:
+    """How much is right, in %: held-out words, pronouns, held-out constructions.
+
+    Returns:
+        "exact" and "pronouns" for the held-out pairs of words,
+        and the name of each held-out construction
+    """
+    texts = translate(model, task, task.held_out)
+    found = {
+        "exact": exact(task.held_out, texts),
+        "pronouns": pronouns_right(task.held_out, texts, task.code),
+    }
+    for name, pairs in task.constructions.items():
+        found[name] = exact(pairs, translate(model, task, pairs))
+    return {name: round(100 * share, 1) for name, share in found.items()}

@@ -14,14 +14,20 @@ from typing import NamedTuple
 
 import helpers.corpora.language as package
 from helpers.corpora.language import english, lexicon
-from helpers.corpora.language.grammar import EVERYTHING, HELD_OUT, Draw, draw_sentence
+from helpers.corpora.language.grammar import (
+    EVERYTHING,
+    HELD_OUT,
+    Draw,
+    draw_sentence,
+    objects,
+)
 from helpers.corpora.language.meaning import Clause, Phrase, Sentence, State
 from helpers.corpora.language.words import Words, joined, parted
 
 SHARE = 12  # one pair of words in so many is held out
 # Never together in training: the animal that did not cross the street.
 ALWAYS_HELD_OUT = frozenset({("animal", "street")})
-MANY = 8  # an adjective of fewer nouns is not held out: it would hardly be seen at all
+MANY, FEW = 6, 3  # nouns of an adjective, and objects of a subject, at the least
 HELD_OUT_OF_CORE = ("modal_question", "front_because")  # it has no others
 PARTS = {"all": EVERYTHING, "core": lexicon.CORE}
 
@@ -98,9 +104,21 @@ def sentence_pairs(
     return list(found.values())
 
 
-def vocabularies(code: str = "de") -> tuple[Words, Words]:
-    """All words of English and of a language, as two vocabularies."""
-    return Words.of(english.vocabulary()), Words.of(language(code).vocabulary())
+@cache
+def vocabularies(code: str = "de", part: str = "all") -> tuple[Words, Words]:
+    """All words of English and of a language, as two vocabularies.
+
+    Those of the core are the words of some thousand drawn sentences.
+    """
+    if part == "all":
+        return Words.of(english.vocabulary()), Words.of(language(code).vocabulary())
+    pairs = sentence_pairs(code, 20_000, part=part)
+    for name in HELD_OUT_OF_CORE:
+        pairs += sentence_pairs(code, 2_000, 0, name, part)
+    sources = {word for pair in pairs for word in parted(pair.source)}
+    return Words.of(sources), Words.of(
+        word for pair in pairs for word in parted(pair.target)
+    )
 
 
 # --- what is held out -----------------------------------------------------------------
@@ -143,11 +161,21 @@ def held_out_words(one: str, other: str, seed: int = 0) -> bool:
 
 @cache
 def _common(one: str, other: str) -> bool:
-    """Whether an adjective has many other nouns to be seen with in training."""
-    if one not in lexicon.ADJECTIVES:
-        return True
-    nouns = [noun for noun, said in lexicon.PREDICATES.items() if one in said]
-    return len(nouns) >= MANY
+    """Whether each of two words is seen with enough others in training.
+
+    An adjective needs other nouns. Who does something needs other things to do it to,
+    and the thing others who do it: or else nobody could know that the dog *frisst*.
+    """
+    core = one in lexicon.CORE or one in lexicon.ADJECTIVES
+    near = lexicon.CORE if core and other in lexicon.CORE else EVERYTHING
+    if one in lexicon.ADJECTIVES:
+        return sum(one in lexicon.PREDICATES[noun] for noun in near) >= MANY
+    verbs = [verb for verb in lexicon.VERBS if other in objects(verb, one)]
+    return all(
+        len(near & {*objects(verb, one)}) >= FEW
+        and sum(other in objects(verb, noun) for noun in near) >= FEW
+        for verb in verbs
+    )
 
 
 def new_words(one: Sentence, seed: int = 0) -> bool:
