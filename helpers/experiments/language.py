@@ -4,7 +4,7 @@ Pairs of words are held out, such as the animal and the street: a model that is 
 translate them has seen both words, but never in one sentence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,13 +21,14 @@ from helpers.corpora.language.pairs import (
 )
 from helpers.corpora.language.words import Words
 from helpers.corpora.vocabulary import END, START, pad
-from helpers.experiments.translation import pair_batches, translation_loss
+from helpers.experiments.translation import Ids, collate, translation_loss
 from helpers.generation.decoding import greedy_decode
 from helpers.models.masks import padding_mask
 from helpers.models.transformer import Transformer, TransformerConfig
 from helpers.training import History, train
 
 LONGEST = 24  # words of a translation, at most; the grammar's longest has 21
+MIXED = 20  # batches whose sentences are sorted by length together
 TESTED = 1000  # held-out sentences that are translated
 
 
@@ -90,6 +91,26 @@ def new_translator(task: LanguageTask, d_model: int = 64) -> Transformer:
     )
 
 
+def similar_batches(
+    pairs: Sequence[tuple[Ids, Ids]], size: int, seed: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield batches without end, of sentences of like length: less is padding.
+
+    Args:
+        pairs: source ids and target ids, each with start and end
+        size: how many pairs are in a batch
+        seed: another seed, other orders
+    """
+    draw = torch.Generator().manual_seed(seed)
+    while True:
+        order = torch.randperm(len(pairs), generator=draw).tolist()
+        for first in range(0, len(order) - size * MIXED + 1, size * MIXED):
+            some = [pairs[place] for place in order[first : first + size * MIXED]]
+            some.sort(key=lambda pair: len(pair[0]))
+            for place in torch.randperm(MIXED, generator=draw).tolist():
+                yield collate(some[place * size : (place + 1) * size])
+
+
 def teach(
     model: nn.Module,
     task: LanguageTask,
@@ -115,7 +136,7 @@ def teach(
     def rate(step: int) -> float:
         return peak * min(1, step / 50, (steps + 1 - step) / (steps / 2))
 
-    batches = pair_batches(task.ids(task.train), 64, seed)
+    batches = similar_batches(task.ids(task.train), 64, seed)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
     options = {"schedule": rate, "clip": 1.0, "name": name}
     history = train(model, batches, translation_loss, optimizer, steps, **options)

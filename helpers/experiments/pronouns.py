@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from helpers.corpora.language.grammar import Draw, ambiguous, because, reasons
+from helpers.corpora.language.grammar import (
+    Draw,
+    ambiguous,
+    because,
+    reasons,
+    sensible,
+)
 from helpers.corpora.language.lexicon import NOUNS, PERSONS
 from helpers.corpora.language.pairs import PARTS, SentencePair, language, pair_of
 from helpers.corpora.language.words import parted
@@ -85,17 +91,10 @@ def with_other_noun(pair: SentencePair, code: str) -> SentencePair | None:
         main = one.main
         name = "subject" if main.subject == meant else "object"
         main = main._replace(**{name: other})
-        known = (name, one.because.adjective, one.because.too) in _reasons(main)
-        if known:
-            why = one.because._replace(subject=other)
-            return pair_of(one._replace(main=main, because=why), code)
+        why = one.because._replace(subject=other)
+        if sensible(changed := one._replace(main=main, because=why)):
+            return pair_of(changed, code)
     return None
-
-
-def _reasons(main) -> tuple:  # noqa: ANN001
-    from helpers.corpora.language.grammar import _sensible_clause
-
-    return reasons(main) if _sensible_clause(main) else ()
 
 
 # --- what the model writes in the place of the pronoun --------------------------------
@@ -250,3 +249,26 @@ def without_heads(
             with without(attention, cut):
                 found[name].append(right_pronouns(model, task, pairs))
     return found
+
+
+def report(model: Transformer, task: LanguageTask, count: int = 100) -> dict:
+    """What the interventions find, in %: pronouns that follow, flip, or stay right.
+
+    Args:
+        model: a trained translator
+        task: that it was trained on
+        count: how many twins are drawn
+    """
+    twins = find_twins(task.code, task.part, count)
+    changed = [with_other_noun(pair, task.code) for one in twins for pair in one.both]
+    found = {
+        "adjective changed": right_pronouns(
+            model, task, [pair for one in twins for pair in one.both]
+        ),
+        "noun swapped": right_pronouns(model, task, [pair for pair in changed if pair]),
+    }
+    found |= {
+        f"from the twin: {k}": v for k, v in exchanged(model, task, twins).items()
+    }
+    found |= {f"looked at: {k}": v for k, v in looked_at(model, task, twins).items()}
+    return {name: 100 * share for name, share in found.items()}

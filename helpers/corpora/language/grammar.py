@@ -71,6 +71,7 @@ def _verbs(
         verb
         for verb in VERBS
         if doers(verb, nouns)
+        and (nouns != words.CORE or verb in words.CORE_VERBS)
         and tenses(verb, modal)
         and (not tense or tense in tenses(verb))
         and (only is None or only(verb))

@@ -45,6 +45,11 @@ def members(names: str) -> tuple[str, ...]:
 
 
 NOUNS = members(" ".join(GROUPS))
+KINDS = tuple(  # nouns of which much the same is said
+    frozenset(members(kind))
+    for kind in ("person", "beast", *GROUPS)
+    if kind not in "child grown royal kin pet farm wild".split()
+)
 PERSONS, BEASTS = frozenset(members("person")), frozenset(members("beast"))
 FOOD = frozenset(members("food"))
 SHE = frozenset(
@@ -57,6 +62,10 @@ CORE = frozenset(  # the nouns of the smaller part of the language
         "street river bridge field apple bread cheese fish meat carrot milk water book "
         "letter story door box window ball hat ring car cart"
     )
+)
+CORE_VERBS = frozenset(
+    "cross eat drink read write open close wash buy find carry pull chase see hear "
+    "help invite leave give sleep wait come_back go".split()
 )
 MASS = frozenset(members("bread soup cheese meat drink"))  # never with "a"
 KIN = frozenset(members("kin"))  # the father, my father
@@ -81,7 +90,7 @@ def determiners(noun: str) -> tuple[str, ...]:
 # for a group stands first; a noun has its own besides.
 QUALITIES = {
     "person": "; tired happy sad sick nervous hungry thirsty",
-    "beast": "; sick thirsty nervous",
+    "beast": "; happy sick thirsty nervous",
     "child": "small tired happy sad brave curious hungry",
     "grown": "old young tired brave",
     "royal": "tired sad",

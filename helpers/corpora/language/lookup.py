@@ -63,23 +63,23 @@ def lookup(text: str) -> Found:
     """
     words = _words(text)
     vocabulary = english.vocabulary()
-    if not words:
+    if not set(words) - {","}:
         raise UnknownWords("There is no word to translate: type an English sentence.")
     if unknown := [word for word in dict.fromkeys(words) if word not in vocabulary]:
         raise UnknownWords(" ".join(map(_closest, unknown)))
     mark = "?" if text.rstrip().endswith("?") or words[0] in ASKING else "."
-    meaning = read([*words, mark])
+    meaning = read([*(word for word in words if word != ","), mark])
     said = english.write(meaning) if meaning else [*_with_an(words), mark]
     sentence = joined(said)
     return Found(sentence, Words.of(vocabulary).encode(sentence), meaning)
 
 
 def _words(text: str) -> list[str]:
-    """The words of a typed text, without marks, in lower case."""
+    """The words of a typed text, in lower case; of the marks commas alone."""
     text = text.lower().replace("\u2019", "'")
     text = re.sub(r"n't\b", " not", text.replace("can't", "cannot"))
     text = re.sub(r"\bcan not\b", "cannot", text)
-    found = re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", text)
+    found = re.findall(r"[^\W\d_]+(?:'\w+)?|\d+|,", text)
     return " ".join(SHORT.get(word, word) for word in found).split()
 
 
@@ -199,7 +199,7 @@ def _predicates(
 
 def _completed(one: Clause, words: tuple[str, ...]) -> Iterator[Clause]:
     """With the object, the recipient and the place that the words name."""
-    if not words:
+    if not set(words) - {","}:
         yield one
         return
     if not (one.object or one.place):
