@@ -100,7 +100,12 @@ def similar_batches(
         pairs: source ids and target ids, each with start and end
         size: how many pairs are in a batch
         seed: another seed, other orders
+
+    Raises:
+        ValueError: There are fewer pairs than are sorted together.
     """
+    if len(pairs) < size * MIXED:
+        raise ValueError(f"{len(pairs)} pairs are fewer than {size * MIXED}")
     draw = torch.Generator().manual_seed(seed)
     while True:
         order = torch.randperm(len(pairs), generator=draw).tolist()

@@ -242,14 +242,14 @@ _ALL = (
             f"sentences_{code}",
             6,
             "A small Transformer translates sentences of the little language into "
-            f"{name} whose words it has never seen together: at least 98 % are right in "
-            'every word, and at least 98 % of the pronouns. What "it" stands for is '
+            f"{name} whose words it has never seen together: at least 98 % are right "
+            'in every word, and at least 98 % of the pronouns. What "it" stands for is '
             "decided in the encoder, and is written into the vector of *it*: if the "
             "decoder gets that vector from the twin sentence, it writes the twin's "
             "pronoun.",
             "Held-out pairs of words (the animal and the street among them) are in no "
-            "training sentence. Twins differ in one adjective; the vectors of all other "
-            "places are exchanged as well, each kind by itself. All in %, but for the "
+            "training sentence. Twins differ in one adjective; the vectors of all "
+            "other places are exchanged as well, each kind by itself. All in %, but for the "
             "seconds of processor time that the training took; two held-out "
             "constructions are reported as they come.",
             SENTENCES,
