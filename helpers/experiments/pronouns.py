@@ -22,9 +22,9 @@ from helpers.corpora.language.grammar import (
 from helpers.corpora.language.lexicon import NOUNS, PERSONS
 from helpers.corpora.language.pairs import PARTS, SentencePair, language, pair_of
 from helpers.corpora.language.words import parted
-from helpers.corpora.vocabulary import START
+from helpers.corpora.vocabulary import START, pad
 from helpers.experiments.language import LanguageTask
-from helpers.models.masks import look_ahead_mask
+from helpers.models.masks import look_ahead_mask, padding_mask
 from helpers.models.transformer import Transformer, cross_weights
 
 PLACES = ("it", "adjective", "subject", "object", "the rest")
@@ -76,15 +76,15 @@ def find_twins(code: str, part: str, count: int = 100, seed: int = 0) -> list[Tw
     return list(found.values())
 
 
-def with_other_noun(pair: SentencePair, code: str) -> SentencePair | None:
+def with_other_noun(task: LanguageTask, pair: SentencePair) -> SentencePair | None:
     """The same sentence about another thing, whose pronoun is another one.
 
     Returns:
         None where no other noun fits.
     """
-    one, pronoun = pair.meaning, language(code).pronoun
+    one, pronoun = pair.meaning, language(task.code).pronoun
     meant = one.because.subject
-    for noun in NOUNS:
+    for noun in filter(PARTS[task.part].__contains__, NOUNS):
         other = meant._replace(noun=noun)
         if noun in PERSONS or pronoun(noun) == pronoun(meant.noun):
             continue
@@ -93,7 +93,7 @@ def with_other_noun(pair: SentencePair, code: str) -> SentencePair | None:
         main = main._replace(**{name: other})
         why = one.because._replace(subject=other)
         if sensible(changed := one._replace(main=main, because=why)):
-            return pair_of(changed, code)
+            return pair_of(changed, task.code)
     return None
 
 
@@ -122,17 +122,20 @@ def next_word(model: Transformer, memory: Tensor, written: Tensor) -> int:
     return int(model.decode(written, memory, mask)[0, -1].argmax())
 
 
+@torch.no_grad()
 def right_pronouns(
     model: Transformer, task: LanguageTask, pairs: Sequence[SentencePair]
 ) -> float:
     """The share of pairs whose pronoun is right, given all that stands before it."""
-    right = []
-    for pair in pairs:
-        written, pronoun = before_pronoun(task, pair)
-        with torch.no_grad():
-            memory = model.encode(source_ids(task, pair))
-        right.append(next_word(model, memory, written) == pronoun)
-    return sum(right) / len(right)
+    before = [before_pronoun(task, pair) for pair in pairs]
+    written = pad(ids[0].tolist() for ids, _ in before)  # (B, T)
+    last = torch.tensor([ids.shape[1] - 1 for ids, _ in before])
+    sources = task.sources(pairs)
+    mask = padding_mask(sources)
+    memory = model.encode(sources, mask)
+    logits = model.decode(written, memory, look_ahead_mask(written.shape[1]), mask)
+    found = logits[torch.arange(len(pairs)), last].argmax(-1)  # (B)
+    return (found == torch.tensor([right for _, right in before])).float().mean().item()
 
 
 # --- exchanging what the decoder reads ------------------------------------------------
@@ -260,7 +263,7 @@ def report(model: Transformer, task: LanguageTask, count: int = 100) -> dict:
         count: how many twins are drawn
     """
     twins = find_twins(task.code, task.part, count)
-    changed = [with_other_noun(pair, task.code) for one in twins for pair in one.both]
+    changed = [with_other_noun(task, pair) for one in twins for pair in one.both]
     found = {
         "adjective changed": right_pronouns(
             model, task, [pair for one in twins for pair in one.both]

@@ -249,8 +249,8 @@ _ALL = (
             "pronoun.",
             "Held-out pairs of words (the animal and the street among them) are in no "
             "training sentence. Twins differ in one adjective; the vectors of all "
-            "other places are exchanged as well, each kind by itself. All in %, but for the "
-            "seconds of processor time that the training took; two held-out "
+            "other places are exchanged as well, each kind by itself. All in %, but "
+            "for the seconds of processor time that the training took; two held-out "
             "constructions are reported as they come.",
             SENTENCES,
             partial(translate_sentences, language=code),
