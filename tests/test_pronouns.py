@@ -66,11 +66,11 @@ def test_every_place_of_a_source_is_named_once(twins, task):
         assert words == ["it", one.subject.meaning.because.adjective]
 
 
-def test_all_places_together_make_the_twin(twins, task, model):
-    shares = pronouns.exchanged(model, task, twins[:3])
+def test_shares_are_shares(twins, task, model):
+    shares = pronouns.exchanged(model, task, [one.both for one in twins[:3]])
     assert shares.keys() == {*pronouns.PLACES}
     assert all(0 <= share <= 1 for share in shares.values())
-    looks = pronouns.looked_at(model, task, twins[:3])
+    looks = pronouns.looked_at(model, task, [one.subject for one in twins])
     assert sum(looks.values()) == pytest.approx(1, abs=1e-5)
 
 

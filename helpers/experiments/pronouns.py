@@ -27,7 +27,7 @@ from helpers.experiments.language import LanguageTask
 from helpers.models.masks import look_ahead_mask, padding_mask
 from helpers.models.transformer import Transformer, cross_weights
 
-PLACES = ("it", "adjective", "subject", "object", "the rest")
+PLACES = ("it", "adjective", "meant", "other", "the rest")
 
 
 @dataclass(frozen=True)
@@ -142,14 +142,18 @@ def right_pronouns(
 
 
 def places(task: LanguageTask, pair: SentencePair) -> dict[str, list[int]]:
-    """Where each of `PLACES` stands among the ids of the source."""
+    """Where each of `PLACES` stands among the ids of the source.
+
+    "meant" is the noun that "it" stands for, "other" the other one.
+    """
     words = ["<start>", *parted(pair.source), "<end>"]
-    main = pair.meaning.main
+    main, why = pair.meaning.main, pair.meaning.because
+    other = main.object if why.subject == main.subject else main.subject
     found = {
         "it": [words.index("because") + 1],
         "adjective": [len(words) - 3],
-        "subject": [words.index(main.subject.noun)],
-        "object": [words.index(main.object.noun)],
+        "meant": [words.index(why.subject.noun)],
+        "other": [words.index(other.noun)],
     }
     taken = sum(found.values(), [])
     return found | {"the rest": [i for i in range(len(words)) if i not in taken]}
@@ -157,52 +161,52 @@ def places(task: LanguageTask, pair: SentencePair) -> dict[str, list[int]]:
 
 @torch.no_grad()
 def exchanged(
-    model: Transformer, task: LanguageTask, twins: Sequence[Twins]
+    model: Transformer,
+    task: LanguageTask,
+    couples: Sequence[tuple[SentencePair, SentencePair]],
 ) -> dict[str, float]:
-    """How often the pronoun changes if some vectors come from the twin's encoder.
+    """How often the pronoun changes if some vectors come from another sentence.
 
-    The decoder reads a sentence's own encoder output, but for the vectors at one of
-    `PLACES`, which come from the twin.
+    The decoder has written the beginning of a sentence's own translation, and reads its
+    own encoder output, but for the vectors at one of `PLACES`.
+
+    Args:
+        model: a trained translator
+        task: its words
+        couples: a sentence, and one of as many words that has another pronoun
 
     Returns:
-        place -> the share of the sentences that then get the pronoun of the twin
+        place -> the share of the sentences that then get the other pronoun
     """
     flipped: dict[str, list[bool]] = {place: [] for place in PLACES}
-    for pair in twins:
-        for own, other in (pair.both, pair.both[::-1]):
-            written, _ = before_pronoun(task, own)
-            _, wanted = before_pronoun(task, other)
-            memory, theirs = (model.encode(source_ids(task, x)) for x in (own, other))
-            for place, where in places(task, own).items():
-                mixed = memory.clone()
-                mixed[:, where] = theirs[:, where]
-                flipped[place].append(next_word(model, mixed, written) == wanted)
+    for own, other in couples:
+        written, _ = before_pronoun(task, own)
+        _, wanted = before_pronoun(task, other)
+        memory, theirs = (model.encode(source_ids(task, x)) for x in (own, other))
+        for place, where in places(task, own).items():
+            mixed = memory.clone()
+            mixed[:, where] = theirs[:, where]
+            flipped[place].append(next_word(model, mixed, written) == wanted)
     return {place: sum(some) / len(some) for place, some in flipped.items()}
 
 
 @torch.no_grad()
 def looked_at(
-    model: Transformer, task: LanguageTask, twins: Sequence[Twins]
+    model: Transformer, task: LanguageTask, pairs: Sequence[SentencePair]
 ) -> dict[str, float]:
     """Where the decoder looks as it writes the pronoun: a mean over layers and heads.
 
     Returns:
-        "it", "adjective", the noun that is "meant", the "other" noun and "the rest" ->
-        the share of the cross-attention
+        each of `PLACES` -> its share of the cross-attention
     """
-    total = dict.fromkeys(("it", "adjective", "meant", "other", "the rest"), 0.0)
-    pairs = [pair for one in twins for pair in one.both]
+    total = dict.fromkeys(PLACES, 0.0)
     for pair in pairs:
         written, _ = before_pronoun(task, pair)
         mask = look_ahead_mask(written.shape[1])
         weights = cross_weights(model, source_ids(task, pair), written, None, mask)
         mean = torch.stack(weights)[:, 0, :, -1].mean((0, 1))  # (S)
-        is_subject = pair.meaning.because.subject == pair.meaning.main.subject
-        names = {"subject": "meant", "object": "other"}
-        if not is_subject:
-            names = {"subject": "other", "object": "meant"}
         for place, where in places(task, pair).items():
-            total[names.get(place, place)] += float(mean[where].sum())
+            total[place] += float(mean[where].sum())
     return {name: value / len(pairs) for name, value in total.items()}
 
 
@@ -236,14 +240,13 @@ def without(attention: nn.Module, heads: Sequence[int]) -> Iterator[None]:
 
 
 def without_heads(
-    model: Transformer, task: LanguageTask, twins: Sequence[Twins]
+    model: Transformer, task: LanguageTask, pairs: Sequence[SentencePair]
 ) -> dict[str, list[float]]:
     """The share of right pronouns without each head, and without a whole attention.
 
     Returns:
         name of an attention -> a share for each head, and one without all of them
     """
-    pairs = [pair for one in twins for pair in one.both]
     found = {}
     for name, attention in attentions(model).items():
         heads = range(attention.num_heads)
@@ -254,24 +257,24 @@ def without_heads(
     return found
 
 
-def report(model: Transformer, task: LanguageTask, count: int = 100) -> dict:
-    """What the interventions find, in %: pronouns that follow, flip, or stay right.
+def report(model: Transformer, task: LanguageTask, twins: Sequence[Twins]) -> dict:
+    """What the interventions find, in %: pronouns that follow, and that change.
 
     Args:
         model: a trained translator
-        task: that it was trained on
-        count: how many twins are drawn
+        task: its words
+        twins: from `find_twins`
     """
-    twins = find_twins(task.code, task.part, count)
-    changed = [with_other_noun(task, pair) for one in twins for pair in one.both]
+    pairs = [pair for one in twins for pair in one.both]
+    by_adjective = [one.both for one in twins] + [one.both[::-1] for one in twins]
+    other_nouns = ((pair, with_other_noun(task, pair)) for pair in pairs)
+    by_noun = [couple for couple in other_nouns if couple[1]]
     found = {
-        "adjective changed": right_pronouns(
-            model, task, [pair for one in twins for pair in one.both]
-        ),
-        "noun swapped": right_pronouns(model, task, [pair for pair in changed if pair]),
+        "adjective changed": right_pronouns(model, task, pairs),
+        "noun swapped": right_pronouns(model, task, [other for _, other in by_noun]),
     }
-    found |= {
-        f"from the twin: {k}": v for k, v in exchanged(model, task, twins).items()
-    }
-    found |= {f"looked at: {k}": v for k, v in looked_at(model, task, twins).items()}
+    for name, couples in (("adjective", by_adjective), ("noun", by_noun)):
+        shares = exchanged(model, task, couples)
+        found |= {f"other {name}, vector of {k}": v for k, v in shares.items()}
+    found |= {f"looks at {k}": v for k, v in looked_at(model, task, pairs).items()}
     return {name: 100 * share for name, share in found.items()}
