@@ -18,7 +18,7 @@ from helpers.corpora.language.pairs import languages, sentence_pairs
 from helpers.experiments import language
 from helpers.experiments.bundled import FOLDER, save_translator
 
-SETTINGS = {"count": 60_000, "steps": 1500, "peak": 0.006, "d_model": 64, "seed": 0}
+SETTINGS = {"count": 60_000, "steps": 2500, "peak": 0.006, "d_model": 64, "seed": 0}
 
 
 def draw(code: str, count: int, seed: int) -> None:
