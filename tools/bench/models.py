@@ -146,7 +146,7 @@ class _Translator(nn.Module):
 
 
 def translator_training(quick: bool) -> Iterator[Race]:
-    """A training step of the translator of the little language; lesson 06 takes 800."""
+    """A training step of a translator of the core of the little language."""
     config = TransformerConfig(219, 343, 64, 4, 128, 2, 64, 0.0, norm_first=True)
     batch = torch.randint(3, 219, (64, 13)), torch.randint(3, 343, (64, 14))
     mine, theirs = Transformer(config), _Translator(config)

@@ -113,7 +113,7 @@ def translate_sentences(
     seed: int,
     language: str = "de",
     part: str = "core",
-    steps: int = 800,
+    steps: int = 1000,
     peak: float = 0.006,
     d_model: int = 64,
 ) -> Row:
