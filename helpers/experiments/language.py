@@ -72,7 +72,7 @@ def language_task(
     Args:
         code: "de" or "fr"
         part: "core", which is learnt within a minute, or "all"
-        count: how many sentences are drawn; about a sixth of them is held out
+        count: how many sentences are drawn; about a tenth of them is held out
         seed: another seed, other sentences; the same pairs of words are held out
     """
     learned, held_out = split_pairs(sentence_pairs(code, count, seed, part=part))
