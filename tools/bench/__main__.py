@@ -21,6 +21,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 FAMILIES = (
     models.attentions,
     models.stacks,
+    models.translator_training,
     models.gpt_training,
     models.gpt_memory,
     models.generation,

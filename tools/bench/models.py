@@ -8,12 +8,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers import pretrained
+from helpers.experiments.translation import translation_loss
 from helpers.models.attention import attention
 from helpers.models.encoder import EncoderLayer
 from helpers.models.gpt import GPT, GPTConfig, load_gpt2, write_greedily
 from helpers.models.multi_head import MultiHeadAttention
 from helpers.models.recurrent import CharacterModel, Recurrent
-from helpers.models.transformer import DecoderLayer
+from helpers.models.transformer import DecoderLayer, Transformer, TransformerConfig
 from tools.bench.memory import in_own_process
 from tools.bench.timing import Race, race
 
@@ -112,6 +113,51 @@ def _step(
         optimizer.step()
 
     return step
+
+
+class _Translator(nn.Module):
+    """torch's encoder and decoder of the sizes of the course's translator."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        width = config.d_model
+        self.source = nn.Embedding(config.source_vocab, width)
+        self.target = nn.Embedding(config.target_vocab, width)
+        sizes = (width, config.num_heads, config.d_ff, config.dropout)
+        options = {"batch_first": True, "norm_first": config.norm_first}
+        self.encoder = nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(*sizes, **options),
+            config.num_layers,
+            nn.LayerNorm(width),
+            enable_nested_tensor=False,
+        )
+        layer = nn.TransformerDecoderLayer(*sizes, **options)
+        self.decoder = nn.TransformerDecoder(
+            layer, config.num_layers, nn.LayerNorm(width)
+        )
+        self.final_layer = nn.Linear(width, config.target_vocab)
+
+    def forward(
+        self, source: Tensor, target: Tensor, source_mask: Tensor, target_mask: Tensor
+    ) -> Tensor:
+        memory = self.encoder(self.source(source))
+        unseen = ~target_mask[0, 0]
+        return self.final_layer(self.decoder(self.target(target), memory, unseen))
+
+
+def translator_training(quick: bool) -> Iterator[Race]:
+    """A training step of a translator of the core of the little language."""
+    config = TransformerConfig(219, 343, 64, 4, 128, 2, 64, 0.0, norm_first=True)
+    batch = torch.randint(3, 219, (64, 13)), torch.randint(3, 343, (64, 14))
+    mine, theirs = Transformer(config), _Translator(config)
+    yield race(
+        "training step of a translator, 64 sentences of 13 words",
+        _step(mine, lambda: translation_loss(mine, batch)),
+        "nn.TransformerEncoder and nn.TransformerDecoder",
+        _step(theirs, lambda: translation_loss(theirs, batch)),
+        AS_FAST,
+        rounds=5,
+    )
 
 
 def gpt_training(quick: bool) -> Iterator[Race]:

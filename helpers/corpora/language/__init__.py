@@ -1,0 +1,1 @@
+"""A little language to translate: English sentences in German or in French."""
