@@ -302,7 +302,9 @@ def test_a_second_make_lab_keeps_what_the_student_wrote(student, course, environ
         time.sleep(0.2)
     before = mine.read_bytes()
     second = lab(course, environment, "--copy-only", stdout=subprocess.PIPE, text=True)
-    assert second.communicate(timeout=60) == ("", None) and second.returncode == 0
+    said, _ = second.communicate(timeout=60)
+    assert said.startswith("Backed up ") and said.count("\n") == 1
+    assert second.returncode == 0
     assert mine.read_bytes() == before
     course_has = course / "notebooks" / LESSON
     assert "torch.where(mask" not in course_has.read_text("utf-8")
