@@ -185,3 +185,5 @@ def test_one_family_is_raced_again_and_the_rest_is_kept(tmp_path, monkeypatch):
     found = bench.again("slow")
     assert [one["ours"] for one in found["races"]] == [0.001, 1.0, 1.0, 150.4]
     assert found["notebooks"] == FOUND["notebooks"]
+    monkeypatch.setitem(bench.PARTS, "notebooks", lambda quick: ["new"])
+    assert bench.again("notebooks") == old | {"notebooks": ["new"]}

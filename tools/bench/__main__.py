@@ -29,6 +29,15 @@ FAMILIES = (
 )
 
 
+# What is measured of the course itself.
+PARTS: dict[str, Callable[[bool], Any]] = {
+    "checks": lambda quick: [asdict(one) for one in course.checks(quick)],
+    "imports": lambda quick: course.imports(1 if quick else 5),
+    "growth": lambda quick: [asdict(one) for one in course.growth(quick)],
+    "notebooks": lambda quick: [asdict(one) for one in course.notebooks(quick)],
+}
+
+
 def machine() -> dict[str, Any]:
     """The machine that the absolute times were measured on."""
     return {
@@ -62,17 +71,14 @@ def races(families: Iterable[Callable], quick: bool) -> list[dict[str, Any]]:
 def measure(quick: bool) -> dict[str, Any]:
     """All of it."""
     found: dict[str, Any] = {"machine": machine(), "races": races(FAMILIES, quick)}
-    found["checks"] = [asdict(one) for one in course.checks(quick)]
-    print(f"{len(found['checks'])} checks", flush=True)
-    found["imports"] = course.imports(1 if quick else 5)
-    found["growth"] = [asdict(one) for one in course.growth(quick)]
-    print("imports, growth of attention", flush=True)
-    found["notebooks"] = [asdict(one) for one in course.notebooks(quick)]
+    for name, part in PARTS.items():
+        found[name] = part(quick)
+        print(f"{name}: measured", flush=True)
     return found
 
 
 def again(name: str) -> dict[str, Any]:
-    """Race one family of models again; all else stays as it was measured.
+    """Measure one part, or race one family, again; all else stays as it was.
 
     Raises:
         SystemExit: There is nothing to add to, or it comes from another machine.
@@ -83,6 +89,8 @@ def again(name: str) -> dict[str, Any]:
         raise SystemExit(
             f"{path.name} was measured on another machine: run without --only."
         )
+    if name in PARTS:
+        return old | {name: PARTS[name](False)}
     family = next(one for one in FAMILIES if one.__name__ == name)
     new = {one["work"]: one for one in races([family], quick=False)}
     kept = {one["work"]: one for one in old["races"]}
@@ -95,8 +103,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--quick", action="store_true", help="under two minutes; writes nothing"
     )
-    names = [family.__name__ for family in FAMILIES]
-    parser.add_argument("--only", choices=names, help="race these again, keep the rest")
+    names = [*(family.__name__ for family in FAMILIES), *PARTS]
+    parser.add_argument("--only", choices=names, help="these again, keep the rest")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     torch.manual_seed(0)
