@@ -10,9 +10,10 @@ Meaning = str | Callable[[re.Match], str]
 
 def _arguments(found: re.Match) -> str:
     takes, given = int(found[1]), int(found[2])
-    method = " (`self` counts, so a method has one more than you pass)"
-    many = "one argument was" if given == 1 else f"{given} arguments were"
-    return f"It is defined with {takes} of them, and {many} passed{method}."
+    return (
+        f"It accepts {takes} by position and was given {given}. If it is a method, "
+        "both numbers include `self`."
+    )
 
 
 MEANINGS: tuple[tuple[type[BaseException], str, Meaning], ...] = (
@@ -31,13 +32,14 @@ MEANINGS: tuple[tuple[type[BaseException], str, Meaning], ...] = (
     (
         TypeError,
         "got an unexpected keyword argument",
-        "A function was called with a name that its definition does not have.",
+        "A function was called with a keyword argument (`name=...`) that it does not "
+        "accept.",
     ),
     (
         Exception,
         "'tuple' object has no attribute",
-        "A function returned several things at once, and they were used as one: take "
-        "them apart, as in `output, weights = ...`.",
+        "Often a function returned several values at once, and they were used as one: "
+        "take them apart, as in `output, weights = ...`.",
     ),
     (
         Exception,
@@ -66,8 +68,8 @@ MEANINGS: tuple[tuple[type[BaseException], str, Meaning], ...] = (
         RuntimeError,
         r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
         lambda found: (
-            f"A product of matrices needs the last axis of the first ({found[2]}) as "
-            f"long as the rows of the second ({found[3]})."
+            "In a product of matrices the first needs as many columns (here "
+            f"{found[2]}) as the second has rows (here {found[3]})."
         ),
     ),
     (
@@ -81,47 +83,57 @@ MEANINGS: tuple[tuple[type[BaseException], str, Meaning], ...] = (
         r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at "
         r"non-singleton dimension (\d+)",
         lambda found: (
-            f"On axis {found[3]} one tensor has {found[1]} entries and the other "
-            f"{found[2]}: two sizes go together if they are equal or one of them is 1."
+            "Shapes are lined up from the last axis. On one of them the sizes are "
+            f"{found[1]} and {found[2]}; they must be equal, or one of them 1."
         ),
     ),
     (
         RuntimeError,
         "shape '.*' is invalid for input of size",
-        "A tensor can be given another shape only if the number of entries stays.",
+        "A tensor can be given another shape only if the number of entries stays "
+        "the same.",
     ),
     (
         AttributeError,
         "'Tensor' object has no attribute 'logits'|has no attribute 'logits'",
-        "Models of this course return their logits themselves; those of `transformers` "
-        "return an object that has them as `.logits`.",
+        "Models of this course return the logits themselves; only models of "
+        "`transformers` that have a head return an object with `.logits`.",
     ),
     (
         AttributeError,
         "has no attribute 'generate'",
-        "Only models of `transformers` have a method `generate`.",
+        "This model has no `generate`: models of `transformers` with the head of a "
+        "language model have one.",
     ),
     (
         RuntimeError,
         "leaf Variable that requires grad|leaf variable that requires grad",
-        "A weight can't be changed in place while gradients are recorded: under "
-        "`torch.no_grad()` it can.",
+        "A tensor that collects gradients, such as a weight, can't be changed in "
+        "place. Set a weight under `torch.no_grad()`; in a forward pass make a new "
+        "tensor.",
     ),
     (
         TypeError,
-        "is not a Module subclass|'str' object is not callable",
+        "is not a Module subclass",
         "A layer was expected, and something else stands in its place; layers are "
         "created in `__init__`, as in `nn.Linear(4, 8)`.",
     ),
     (
+        TypeError,
+        "'str' object is not callable",
+        "A text was called like a function: often the name of one, such as 'relu', was "
+        "kept in its place.",
+    ),
+    (
         AttributeError,
-        "cannot assign module before Module.__init__",
-        "`super().__init__()` comes first in `__init__`, before any layer.",
+        "cannot assign .* before Module.__init__",
+        "`super().__init__()` comes first in `__init__`, before any layer or weight.",
     ),
     (
         Exception,
         "index out of range|out of bounds",
-        "An index is larger than the last place of what it is used on.",
+        "An index lies outside of what it is used on: too large (counting starts at "
+        "0), or negative where that is not allowed.",
     ),
     (
         RuntimeError,
@@ -131,8 +143,8 @@ MEANINGS: tuple[tuple[type[BaseException], str, Meaning], ...] = (
     (
         RuntimeError,
         "does not require grad and does not have a grad_fn",
-        "The loss does not hang on any weight: often because of `detach`, `.item()` "
-        "or `torch.no_grad()` on the way to it.",
+        "What `backward` was called on has no history to go back through: often "
+        "because of `detach`, `.item()` or `torch.no_grad()` on the way to it.",
     ),
     (
         RuntimeError,
@@ -144,16 +156,16 @@ MEANINGS: tuple[tuple[type[BaseException], str, Meaning], ...] = (
         NameError,
         r"name '(\w+)' is not defined",
         lambda found: (
-            f"There is no `{found[1]}` at this point: a slip of the pen, a cell that "
-            "has not been run, or `self.` left out."
+            f"There is no `{found[1]}` at this point: often a typo, a cell that has "
+            "not been run, or a missing `self.`."
         ),
     ),
     (
         UnboundLocalError,
         r"local variable '(\w+)'",
         lambda found: (
-            f"`{found[1]}` is given a value only on another way through the function, "
-            "or only further down."
+            f"`{found[1]}` has no value yet at this point: it gets one only in another "
+            "branch, or further down."
         ),
     ),
 )

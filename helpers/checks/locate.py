@@ -62,26 +62,28 @@ class Found:
     starts: int = 0  # how many such lines there are: this is the last
 
     def __str__(self) -> str:
-        """What the student is told."""
+        """What the student is told: what was found, not what it means."""
         if self.line is None:
-            so = "Apart from ids and masks, all" if self.whole else "All"
-            so += " the numbers you compute occur in "
-            so += "a right answer" if self.straight else "right answers or lead to such"
-        elif self.known is None:
-            so = f"{self._at} is the first whose numbers occur in none of the right "
-            so += "answers that we have"
+            so = "The numbers you compute all occur in right answers, too"
+            if not self.straight:
+                so = "Your numbers show no line that right answers leave for good"
+            if self.whole:
+                so += " (ids and masks were not compared)"
+            return (
+                f"{so}: look at axes, indices, comparisons and at what is returned; or "
+                f"a step is missing{', or `__init__` is wrong' if self.built else ''}."
+            )
+        if self.known is None:
+            so = f"{self._at} is the first whose numbers we find in no right answer"
         elif self.straight:
-            so = f"Up to line {self.known} your numbers also occur in right answers "
-            so += f"that we have. {self._at} is the first whose numbers do not"
+            so = f"Up to line {self.known} we find your numbers in right answers, too. "
+            so += f"{self._at} is the first whose numbers we do not find there"
         else:
-            so = f"Line {self.known} still computes numbers that occur in right "
-            so += f"answers that we have. {self._at} is the first after it whose "
-            so += "numbers occur in none"
-        if self.line is None:
-            return f"{so}: a step is missing, or another value is to be returned."
-        built = ", or in `__init__`" if self.built else ""
-        so += ": it may be another way, or the mistake is there or shortly before"
-        return f"{so}{built}."
+            so = f"Line {self.known} still computes numbers that we find in right "
+            so += f"answers. {self._at} is the first after it whose numbers we do not "
+            so += "find there"
+        built = ", and in `__init__`" if self.built else ""
+        return f"{so}. It may be another way; if not, look there and before it{built}."
 
     @property
     def _at(self) -> str:
@@ -505,6 +507,7 @@ def _found(
         None,
         straight=all(one.status != "unknown" for one in values),
         whole=any(_strange(one, pool) for one in values),
+        built=any(one.built and one.chain for one in values),
     )
 
 

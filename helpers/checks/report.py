@@ -1,5 +1,6 @@
 """What a student is told: outcomes, evidence and the exceptions that carry them."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,8 @@ from helpers.checks.observe import Odd, Run, TimeUp, keep, said
 from helpers.checks.recognise import Known, Trial
 
 MOST = 5  # differences that are listed one by one
+BLANK = re.compile(r"\.\.\.\s*(#.*)?$")  # a line of the stub to be filled in
+DTYPES = re.compile("same dtype|scalar type|dtype.* but (got|found)")
 RED, PLAIN = "\x1b[31m", "\x1b[0m"
 
 
@@ -68,8 +71,8 @@ class NotAttempted(CheckFailed):
 def not_attempted(exercise: Exercise, name: str, line: Line | None) -> Report:
     """The report for a stub or a blank that is still there."""
     where = f", {line}" if line else ""
-    if line is None or line.text.endswith("..."):
-        todo = "Put your own in place of the dots."
+    if line is None or BLANK.search(line.text):
+        todo = "Put your own code in place of the dots."
     else:
         todo = "Return your result before the `raise` line, which may stay."
     return Report(
@@ -176,7 +179,7 @@ def _told(known: Known | None) -> list[str]:
     lines = []
     for number, one in enumerate(known.mistakes):
         lines += [
-            f"What happened{', secondly' if number else ''}: {one.done}",
+            f"What {'else ' if number else ''}happened: {one.done}",
             f"Where to look: {one.where}",
         ]
     return lines
@@ -186,7 +189,7 @@ def uncallable(exercise: Exercise, answer: Answer, thing: Any) -> Report:
     """The report for something that is no function, or no class where one is due."""
     kind = "class" if isinstance(answer.reference, type) else "function"
     given = _describe(keep(thing))
-    evidence = f"{answer.name} is {given}. Hand in the {kind} itself, without brackets."
+    evidence = f"{answer.name} is {given}. Pass the {kind} itself, without parentheses."
     return Report(exercise.id, "wrong", evidence=(evidence, _stuck(exercise)))
 
 
@@ -213,7 +216,7 @@ def _raised(
     line = student_line(error, file)
     lines = [f"Your {line}" if line else f"In {answer.name}"]
     if isinstance(error, TimeUp):
-        lines.append("It was still running and has been stopped. Does a loop end?")
+        lines.append("It was still running and has been stopped. Does every loop end?")
     elif isinstance(error, SystemExit):
         lines.append("It left the program (SystemExit). An answer returns instead.")
     else:
@@ -227,10 +230,11 @@ def _raised(
             )
         elif not known and (explained := meaning(error, text)):
             lines.append(explained)
-        if "dtype" in text and _is_double(case):
+        if _is_double(case) and DTYPES.search(text):
             lines.append(
-                "The case is float64: new tensors need the dtype of an input, and "
-                "layers in a plain list stay behind when the model is converted."
+                "The inputs are float64. Often a new tensor was created in float32 "
+                "(give it the dtype of an input), or layers stand in a plain list, "
+                "where a conversion of the model does not reach them."
             )
     return lines
 
@@ -264,8 +268,8 @@ def _wrong(
     if right.raised is not None:
         return [
             *lines,
-            "The course's own code does not run with your layers: are they of the kind "
-            "and the sizes that the docstring asks for?",
+            "The course's own code does not run with your layers: compare their types "
+            "and sizes with the docstring.",
         ]
     shapes_fit = True
     for name in right.judged:
@@ -311,7 +315,8 @@ def _kind(value: Any) -> tuple | None:
 def _returned(answer: Answer, got: Any) -> str:
     promised = ", ".join(answer.returns)
     forgot = " Is there a `return`?" if got is None else ""
-    return f"{answer.name} returned {_describe(got)}; it promises ({promised}).{forgot}"
+    came = f"{answer.name} returned {_describe(got)}"
+    return f"{came}; it should return ({promised}).{forgot}"
 
 
 def _broken(exercise: Exercise, case: Case, run: Run) -> list[str]:
@@ -349,7 +354,13 @@ def _differs(name: str, got: Any, want: Any, axes: str, within: float) -> str:
 def _part(part: str, got: str, want: str) -> str:
     if got == "missing":
         return f"The attribute {part} is missing: the stub names it, and checks use it."
-    return f"{part}: expected a {want}, got {got}."
+    got, want = (
+        text.replace("weight no weight", "no weight").replace(
+            "weight (", "a weight of shape ("
+        )
+        for text in (got, want)
+    )
+    return f"{part}: expected {want}, got {got}."
 
 
 def _numbers(name: str, got: Tensor, want: Tensor, within: float) -> str:
@@ -357,7 +368,7 @@ def _numbers(name: str, got: Tensor, want: Tensor, within: float) -> str:
         return f"{name}: {_two(want, got)}."
     if got.isnan().any() and not want.isnan().any():
         count = int(got.isnan().sum())
-        return f"{name}: {count} of {got.numel()} entries are NaN, none should be."
+        return f"{name}: {count} of {got.numel()} entries are NaN; none should be."
     apart = [
         difference(a, b) for a, b in zip(got.flatten(), want.flatten(), strict=True)
     ]

@@ -46,6 +46,6 @@ def _random(trial: Trial) -> list[str]:
         return []
     if isinstance(run.module, nn.Module) and not run.module.training:
         return [
-            "Asked twice in eval mode, it answered differently: it is still random."
+            "Asked twice in eval mode, it answered differently: often a dropout is on."
         ]
-    return ["Asked twice with the same inputs, it answered differently: it is random."]
+    return ["Asked twice with the same inputs, it answered differently."]

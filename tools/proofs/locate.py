@@ -227,7 +227,7 @@ def _tried(
 def _explained(evidence: tuple[str, ...]) -> bool:
     """Whether a shape, a dtype or a part was wrong, which is told."""
     signs = (
-        "expected shape", "expected a ", "but there is none", "it promises (",
+        "expected shape", "expected a ", "but there is none", "it should return (",
         "The attribute ",
     )  # fmt: skip
     return any(sign in line for line in evidence for sign in signs)
