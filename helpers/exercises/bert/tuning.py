@@ -90,7 +90,8 @@ def _optimize(call: Callable, seed: int) -> Look:
         optimizer.step()
     moved = nn.utils.parameters_to_vector(model.parameters()).detach() - before
     rates = tuple(sorted({group["lr"] for group in optimizer.param_groups}))
-    return Look({"moved, in learning rates": moved / RATE, "learning rate": rates})
+    steps = {"how far the weights moved, over the learning rate": moved / RATE}
+    return Look(steps | {"learning rate": rates})
 
 
 def _train(call: Callable, batches: list[dict], seed: int) -> Look:

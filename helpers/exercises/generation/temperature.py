@@ -21,7 +21,8 @@ def _look(call: Callable, logits: Tensor, temperature: float) -> Look:
     scores: Any = call(logits, temperature)
     if not isinstance(scores, Tensor) or scores.shape != logits.shape:
         return Look({"logits": scores})
-    judged = {"logits, less the highest": scores - scores.amax(-1, keepdim=True)}
+    above = scores - scores.amax(-1, keepdim=True)
+    judged = {"logits minus the maximum of their row": above}
     if temperature != 1:  # where nothing has to change
         judged["change of the scores"] = _change(scores - logits)
     return Look(judged)

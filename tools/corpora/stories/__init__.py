@@ -6,9 +6,9 @@
     plots     what happens: two dozen shapes of plot, each with a happy and a sad end
     patterns  the sentences, by hand: one file for each group of plots
 
-It writes the training text of the bundled storyteller. A lesson needs the finished
-model, not its text, so this lies with the tools; a lesson that wants labelled
-stories gets them as a file: ``python -m tools.corpora.stories --help``.
+It writes the training text of the storyteller; `python -m tools.corpora.stories --draw
+10` prints some. A lesson needs the finished model and not its text, so this lies with
+the tools.
 """
 
 from tools.corpora.stories.plots import PLOTS, tell
