@@ -18,6 +18,8 @@ def test_spaces_and_line_breaks_become_visible():
     assert draw.readable(" the") == "␣the"
     assert draw.readable("\n") == "⏎"
     assert draw.readable("") == "∅"
+    assert draw.readable("\x1b ü") == "\\x1b␣ü"
+    assert draw.printable(" a\tb") == " a\\tb"
 
 
 def test_next_tokens_are_bars_with_their_numbers():

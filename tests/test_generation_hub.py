@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from helpers import pretrained
 
@@ -31,6 +32,7 @@ def home(tmp_path_factory):
     """HF_HOME with a random GPT-2 of eight features under the name of the real one."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
+    torch.manual_seed(0)
     home = tmp_path_factory.mktemp("home")
     tiny = home / "tiny"
     config = GPT2Config(

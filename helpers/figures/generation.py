@@ -12,7 +12,14 @@ from helpers.figures import BLUE, GREEN, GREY, ORANGE, RED, SKY, canvas
 
 def readable(token: str) -> str:
     """A token as it can be printed: its space and its line break become visible."""
-    return token.replace(" ", "␣").replace("\n", "⏎").replace("$", r"\$") or "∅"
+    token = token.replace(" ", "␣").replace("\n", "⏎").replace("$", r"\$")
+    return printable(token) or "∅"
+
+
+def printable(token: str) -> str:
+    r"""A token whose control characters are spelt: \x1b, which no font can draw."""
+    spelt = (one if one.isprintable() else repr(one)[1:-1] for one in token)
+    return "".join(spelt)
 
 
 def next_tokens(tokens: Sequence[str], shares: Tensor, prompt: str) -> Figure:
@@ -111,11 +118,12 @@ def beam_tree(first: Tensor, second: Tensor, tokens: str, width: int) -> Figure:
     for a in range(size):
         height = size * a + (size - 1) / 2
         colour = BLUE if a in kept else GREY
-        label = f"{tokens[a]}  {first[a]:.2f}"
+        label = f"{printable(tokens[a])}  {first[a]:.2f}"
         _branch(axes, (0, middle), (1, height), label, colour, greedy[0] == a)
         for b in range(size if a in kept else 0):
             colour = BLUE if (a, b) in last else GREY
-            label = f"{tokens[a]}{tokens[b]}  {both[a, b]:.2f}"
+            words = printable(tokens[a] + tokens[b])
+            label = f"{words}  {both[a, b]:.2f}"
             start, stop = (1.35, height), (2.35, size * a + b)
             _branch(axes, start, stop, label, colour, greedy == (a, b))
     axes.plot([], [], color=BLUE, label="kept by the beam")
