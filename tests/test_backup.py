@@ -106,7 +106,7 @@ def test_a_backup_has_bounds_and_notebooks_come_first(work, clock, monkeypatch):
     [told] = back_up(work)
     assert "(5 files, 2 too large for it)" in told
     assert names(copies(work)[0]) == INSIDE | {"work/03.ipynb"}
-    assert back_up(work) == []  # what has no room is no change either
+    assert back_up(work) == []  # a file that was left out does not count as a change
 
 
 def test_a_backup_that_fails_is_one_sentence_and_stops_nothing(work):

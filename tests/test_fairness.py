@@ -1,4 +1,4 @@
-"""Right answers in other clothes pass: each of the course's own, changed by rule.
+"""Right answers that are written differently pass: the course's, changed by rule.
 
 An answer that computes in float32, detaches weights that are only looked at, fills a
 mask with another large number, or stands on the student's own parts is as right as the
@@ -124,13 +124,13 @@ def _module(file):
 
 
 def each_written(exercise):
-    """The answers in other hands that have a source, each as a tuple."""
+    """The independent solutions, each as a tuple."""
     for variant in VARIANTS.get(exercise.id, ()):
         yield variant if isinstance(variant, tuple) else (variant,)
 
 
 def respelt(exercise, change):
-    """Every answer in another hand with its source changed."""
+    """Every independent solution with its source changed."""
     for things in each_written(exercise):
         changed = [_respelt(thing, change) for thing in things]
         if any(one is not None for one in changed):
@@ -299,7 +299,7 @@ def family(exercise):
         for one in EXERCISES.values()
     ],
 )
-def test_right_answers_in_other_clothes_pass(exercise):
+def test_right_answers_that_are_written_differently_pass(exercise):
     refused = []
     for name, whose, answers in family(exercise):
         for seed in seeds():

@@ -276,7 +276,10 @@ def test_a_launch_that_starts_one_process_says_so(folder, tmp_path):
         ("--model nowhere", "--model is nowhere, and there is no config.json in it"),
         ("--every 0", "--every is 0: give at least 1."),
         ("--output README.md", "--output is README.md, where no folder can be made"),
-        ("--output .", "--output is ., and what is in it is no earlier result: give"),
+        (
+            "--output .",
+            "--output is ., which holds something else than a result",
+        ),
     ],
 )
 def test_a_wrong_option_is_one_clear_sentence_before_it_trains(

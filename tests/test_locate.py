@@ -124,7 +124,7 @@ def test_a_right_detour_is_not_accused():
     assert place(DETOUR) == (7, 6)
     one = found(DETOUR.replace("out * y.shape[0]", "out"))
     assert one == Found(None, straight=False)
-    assert str(one).startswith("Your numbers show no line that right answers leave")
+    assert str(one).startswith("Your numbers alone do not show which line is wrong")
 
 
 def test_the_mistake_after_which_nothing_comes_back_is_named_inside_a_detour():

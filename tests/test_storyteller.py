@@ -258,7 +258,7 @@ class Parrot(torch.nn.Module):
         return output
 
 
-def test_a_fact_is_right_if_its_word_is_the_likeliest(run):
+def test_a_fact_is_right_if_its_word_is_the_most_likely(run):
     tokenizer = Tokenizer.from_file(str(run / "tokenizer.json"))
     (the,) = tokenizer.encode(" the").ids
     parrot = Parrot(the, TELLER.vocab_size)
@@ -377,7 +377,7 @@ def test_options_change_the_settings():
     settings = settings_for(options)
     assert (settings.d_model, settings.num_layers) == (64, 2)
     assert settings_for(parse([])) == Settings()
-    with pytest.raises(SystemExit, match="has no such option"):
+    with pytest.raises(SystemExit, match="has no setting"):
         settings_for(parse(["--text", "world"]))
 
 

@@ -105,7 +105,7 @@ def _no_place(output: Path) -> str | None:
         there = {path.name for path in output.iterdir()} if output.exists() else set()
         if there and HISTORY not in there:
             return (
-                f"--output is {output}, and what is in it is no earlier result: give "
+                f"--output is {output}, which holds something else than a result: give "
                 "an empty folder, or one that is not there yet."
             )
         unfinished(output.resolve()).mkdir(parents=True, exist_ok=True)

@@ -221,8 +221,9 @@ def _examine_one(
     if known is None and trial.runs[0].raised is None:
         odd += symptoms(trial)
         if not grading():
-            seen = trial.cases, trial.runs, trial.expected
-            where = locate(exercise, index, thing, *seen)
+            where = locate(
+                exercise, index, thing, trial.cases, trial.runs, trial.expected
+            )
             odd += [str(where)] if where else []
     return told.failed(exercise, trial, len(failing), known, odd, file)
 

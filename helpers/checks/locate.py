@@ -4,7 +4,7 @@ Where no known mistake fits, the answer runs once more, and torch shows every op
 with its result and the student's line. The reference and the answers in
 `helpers/exercises/<lesson>/variants/` run on the same inputs and weights. A number
 that one of them computes, too, is *known*. A line is pointed at where the known
-numbers end for good: right code may leave them on a way of its own, but it comes back.
+numbers end: right code may compute others for a while, but then comes back to them.
 
 What can't be known is not said: nothing is found in NumPy, in plain Python, where
 numbers are drawn at random, or where running everything again takes too long.
@@ -66,7 +66,7 @@ class Found:
         if self.line is None:
             so = "The numbers you compute all occur in right answers, too"
             if not self.straight:
-                so = "Your numbers show no line that right answers leave for good"
+                so = "Your numbers alone do not show which line is wrong"
             if self.whole:
                 so += " (ids and masks were not compared)"
             return (
@@ -105,7 +105,9 @@ class _Value:
     mine: bool = False  # computed in the answer, or from what was
     status: str = ""
     leads: bool = False  # something known was computed from it
-    lost: bool = False  # it, or something it was computed from, is unknown for good
+    lost: bool = (
+        False  # it, or what it was computed from, is a place where known numbers end
+    )
 
     @cached_property
     def telling(self) -> np.ndarray:
@@ -229,7 +231,7 @@ def locate(
 
 
 def right_answers(exercise: Exercise, index: int) -> list[Any]:
-    """The reference, and the answers in other hands."""
+    """The reference, and the independent solutions."""
     several = variants(exercise.lesson).get(exercise.id, ())
     return [
         exercise.answers[index].reference,
@@ -595,7 +597,7 @@ def _from_given(value: _Value) -> bool:
 
 
 def _starts(value: _Value) -> bool:
-    """Whether known numbers end here, for good."""
+    """Whether known numbers end here."""
     mine = value.status == "unknown" and not value.leads and value.chain
     return bool(mine) and not any(parent.lost for parent in value.parents)
 

@@ -21,11 +21,16 @@ from helpers.corpora.language.pairs import (
 )
 from helpers.corpora.language.words import Words
 from helpers.corpora.vocabulary import END, START, pad
-from helpers.experiments.translation import Ids, collate, translation_loss
+from helpers.experiments.translation import (
+    Ids,
+    collate,
+    train_translator,
+    translation_loss,
+)
 from helpers.generation.decoding import greedy_decode
 from helpers.models.masks import padding_mask
 from helpers.models.transformer import Transformer, TransformerConfig
-from helpers.training import History, train
+from helpers.training import History
 
 LONGEST = 24  # words of a translation, at most; the grammar's longest has 21
 MIXED = 20  # batches whose sentences are sorted by length together
@@ -137,16 +142,10 @@ def teach(
         peak: the largest learning rate
         name: in front of the progress bar
     """
-
-    def rate(step: int) -> float:
-        return peak * min(1, step / 50, (steps + 1 - step) / (steps / 2))
-
     batches = similar_batches(task.ids(task.train), 64, seed)
-    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
-    options = {"schedule": rate, "clip": 1.0, "name": name}
-    history = train(model, batches, translation_loss, optimizer, steps, **options)
-    model.eval()
-    return history
+    return train_translator(
+        model, batches, translation_loss, steps, peak, falling=2, name=name
+    )
 
 
 def translate(

@@ -4,8 +4,9 @@ Numbers are held out, not pairs: a model that is asked for "forty-two" has never
 in any form. Lessons 06 and 08 learn from the same pairs.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +21,7 @@ from helpers.corpora.numbers import (
 )
 from helpers.corpora.vocabulary import PAD
 from helpers.models.masks import padding_mask, target_mask
+from helpers.training import History, train
 
 Ids = Sequence[int]
 
@@ -132,3 +134,38 @@ def misses(task: NumberTask, texts: Sequence[str]) -> list[tuple[NumberPair, str
     """The held-out pairs that were translated wrongly, each with what was written."""
     both = zip(task.held_out, texts, strict=True)
     return [(pair, text) for pair, text in both if text != pair.target]
+
+
+def train_translator(
+    model: nn.Module,
+    batches: Iterable[tuple[Tensor, Tensor]],
+    loss_of: Callable[[nn.Module, Any], Tensor],
+    steps: int,
+    peak: float,
+    *,
+    falling: int,
+    name: str = "translation",
+) -> History:
+    """Train a translator, and put it in eval mode.
+
+    Adam, gradients clipped to norm 1; the rate rises for 50 steps, and falls to 0 at
+    the end.
+
+    Args:
+        model: called with source, target and their masks; returns logits
+        batches: source and target ids, without end
+        loss_of: model and batch -> loss
+        steps: how many
+        peak: the largest learning rate
+        falling: 3: the rate falls over the last third of the steps
+        name: in front of the progress bar
+    """
+
+    def rate(step: int) -> float:
+        return peak * min(1, step / 50, (steps + 1 - step) / (steps / falling))
+
+    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    options = {"schedule": rate, "clip": 1.0, "name": name}
+    history = train(model, batches, loss_of, optimizer, steps, **options)
+    model.eval()
+    return history

@@ -25,13 +25,14 @@ from helpers.experiments.translation import (
     PIECES,
     NumberTask,
     pair_batches,
+    train_translator,
     translation_loss,
 )
 from helpers.generation.decoding import greedy_decode
 from helpers.models.masks import padding_mask, target_mask
 from helpers.models.seq2seq import Seq2Seq
 from helpers.models.transformer import Transformer, TransformerConfig
-from helpers.training import History, train
+from helpers.training import History
 
 KINDS = ("RNN", "RNN with attention", "Transformer")
 LONGEST = 40  # tokens of a translation, at most
@@ -119,19 +120,12 @@ def teach(
         name: in front of the progress bar
     """
 
-    def rate(step: int) -> float:
-        return peak * min(1, step / 50, (steps + 1 - step) / (steps / 3))
-
     def loss_of(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
         return translation_loss(model, batch, smoothing=0.1)
 
     where = next(model.parameters()).device
     batches = pair_batches(task.ids(task.train), 64, seed, where)
-    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
-    options = {"schedule": rate, "clip": 1.0, "name": name}
-    history = train(model, batches, loss_of, optimizer, steps, **options)
-    model.eval()
-    return history
+    return train_translator(model, batches, loss_of, steps, peak, falling=3, name=name)
 
 
 def translate(

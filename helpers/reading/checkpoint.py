@@ -45,7 +45,7 @@ class Checkpoint:
             model: not wrapped; changed in place, as is the optimizer
             optimizer: over the model's weights
             accelerator: of all processes; where one of them has not found what the
-                others have, all begin anew
+                others have, all start from the beginning
 
         Returns:
             What happened until then.

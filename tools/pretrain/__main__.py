@@ -16,7 +16,8 @@ Stages, each resumable and each a sub-command of ``python -m tools.pretrain``:
 
 import argparse
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import torch
@@ -48,6 +49,35 @@ TARGETS = {
     "gpt2": plans.TARGET,
     "storyteller": plans.STORYTELLER,
     "guesser": plans.GUESSER,
+}
+
+
+@dataclass(frozen=True)
+class StoryWork:
+    """What the stages do for a model that reads stories."""
+
+    prepare: Callable
+    trainer: type
+    export: Callable
+    recompute: Callable
+    evaluate: Callable
+
+
+WORK = {
+    "storyteller": StoryWork(
+        prepare_stories,
+        StoryTrainer,
+        export_storyteller,
+        recompute_stories,
+        lambda target: print_shown(evaluate_exported(target)),
+    ),
+    "guesser": StoryWork(
+        prepare_guesser,
+        GuesserTrainer,
+        export_guesser,
+        recompute_guesser,
+        lambda target: print_guesses(evaluate_guesser(target)),
+    ),
 }
 
 
@@ -106,10 +136,13 @@ def settings_for(options: argparse.Namespace) -> Settings:
         "guesser": plans.GuesserSettings,
     }
     chosen = {name: value for name, value in wanted.items() if value is not None}
-    try:
-        return replace(kinds[options.model](), **chosen)
-    except TypeError as error:
-        raise SystemExit(f"The model gpt2 has no such option: {error}.") from None
+    kind = kinds[options.model]
+    if unknown := sorted(chosen.keys() - {one.name for one in fields(kind)}):
+        raise SystemExit(
+            f"The model {options.model} has no setting {', '.join(unknown)}: "
+            "leave it out."
+        )
+    return replace(kind(), **chosen)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -118,12 +151,13 @@ def main(arguments: list[str] | None = None) -> None:
     settings = settings_for(options)
     transformers.utils.logging.disable_progress_bar()
     torch.set_num_threads(options.threads or torch.get_num_threads())
-    {"gpt2": _gpt2, "storyteller": _storyteller, "guesser": _guesser}[options.model](
-        options, settings
-    )
+    if options.model == "gpt2":
+        _read_docstrings(options, settings)
+    else:
+        _read_stories(options, settings, WORK[options.model])
 
 
-def _gpt2(options: argparse.Namespace, settings: Settings) -> None:
+def _read_docstrings(options: argparse.Namespace, settings: Settings) -> None:
     if options.stage in ("corpus", "train"):
         prepare(options.folder, options.site, settings)
     if options.stage == "train":
@@ -135,35 +169,24 @@ def _gpt2(options: argparse.Namespace, settings: Settings) -> None:
     _refuse(options, "evaluate", "blind")
 
 
-def _storyteller(options: argparse.Namespace, settings: Settings) -> None:
+def _read_stories(
+    options: argparse.Namespace, settings: Settings, work: StoryWork
+) -> None:
     if options.stage in ("corpus", "train"):
-        prepare_stories(options.folder, settings, options.books)
+        work.prepare(options.folder, settings, options.books)
     if options.stage == "train":
         limits = options.minutes, options.within
-        train(options.folder, settings, *limits, StoryTrainer)
+        train(options.folder, settings, *limits, work.trainer)
     if options.stage == "export":
-        export_storyteller(options.folder, options.target)
-    if options.stage == "perplexity" and not recompute_stories(options.target):
+        work.export(options.folder, options.target)
+    if options.stage == "perplexity" and not work.recompute(options.target):
         raise SystemExit("The perplexity is not the card's.")
     if options.stage == "evaluate":
-        print_shown(evaluate_exported(options.target))
-    if options.stage == "blind":
+        work.evaluate(options.target)
+    if options.stage == "blind" and options.model == "storyteller":
         write_blind_sheet(options.target, options.folder)
-
-
-def _guesser(options: argparse.Namespace, settings: Settings) -> None:
-    if options.stage in ("corpus", "train"):
-        prepare_guesser(options.folder, settings, options.books)
-    if options.stage == "train":
-        limits = options.minutes, options.within
-        train(options.folder, settings, *limits, GuesserTrainer)
-    if options.stage == "export":
-        export_guesser(options.folder, options.target)
-    if options.stage == "perplexity" and not recompute_guesser(options.target):
-        raise SystemExit("The perplexity is not the card's.")
-    if options.stage == "evaluate":
-        print_guesses(evaluate_guesser(options.target))
-    _refuse(options, "blind")
+    elif options.stage == "blind":
+        _refuse(options, "blind")
 
 
 def _refuse(options: argparse.Namespace, *stages: str) -> None:

@@ -14,6 +14,21 @@ PROMPTS = (
     "In this example,",
 )
 
+LOADING = """\
+```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+folder = "helpers/corpora/{folder}"
+tokenizer = AutoTokenizer.from_pretrained(folder)
+model = AutoModelForCausalLM.from_pretrained(folder)
+```
+"""
+OPTIMIZERS = """\
+Optimizers: Muon for the matrices of the blocks, AdamW for all else; {warmup_steps}
+steps of warm-up, a constant rate, and a straight line to zero over the last
+{decay:.0%}. All settings are in `training.json`.
+"""
+
 CARD = """\
 ---
 license: apache-2.0
@@ -29,14 +44,7 @@ million), made by `tools/pretrain` for the lessons about text generation, so tha
 they run without a network. It is the architecture of GPT-2 in every detail: learned
 positions, pre-norm blocks, `gelu_new`, tied embeddings, byte-level BPE.
 
-```python
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-folder = "helpers/corpora/gpt2"
-tokenizer = AutoTokenizer.from_pretrained(folder)
-model = AutoModelForCausalLM.from_pretrained(folder)
-```
-
+{loading}
 ## What was measured
 
 | | |
@@ -54,10 +62,7 @@ characters, {held_out_tokens:,} tokens, of packages never trained on |
 | **held-out perplexity** | **{perplexity:.2f}** per token, \
 {bits_per_character:.3f} bits per character |
 
-Optimizers: Muon for the matrices of the blocks, AdamW for all else; {warmup_steps}
-steps of warm-up, a constant rate, and a straight line to zero over the last
-{decay:.0%}. All settings are in `training.json`.
-
+{optimizers}
 ![training and held-out loss against the steps](loss_curve.png)
 
 The held-out curve uses {evaluate_rows} rows; the perplexity in the table uses all
@@ -101,6 +106,14 @@ def quote(prompt: str, sample: str) -> str:
     return f"> **{prompt}**{rest}\n"
 
 
+def shared(folder: str, settings: dict) -> dict[str, str]:
+    """What the cards of all models that write have in common."""
+    return {
+        "loading": LOADING.format(folder=folder),
+        "optimizers": OPTIMIZERS.format(**settings),
+    }
+
+
 def card(facts: dict) -> str:
     """The model card, from the facts in training.json."""
     settings = facts["settings"]
@@ -113,6 +126,7 @@ def card(facts: dict) -> str:
     samples = "\n".join(map(quote, PROMPTS, facts["samples"]))
     return CARD.format(
         **settings | facts | {"samples": samples},
+        **shared("gpt2", settings),
         millions=facts["parameters"] / 1e6,
         step_tokens=step_tokens,
         epochs=facts["step"] * step_tokens / facts["train_tokens"],

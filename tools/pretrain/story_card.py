@@ -1,5 +1,7 @@
 """The card of the storyteller, from the facts in its training.json."""
 
+from tools.pretrain.card import shared
+
 CARD = """\
 ---
 license: apache-2.0
@@ -15,14 +17,7 @@ about text generation, so that they run without a network. It is the architectur
 GPT-2 in every detail: learned positions, pre-norm blocks, `gelu_new`, tied embeddings,
 byte-level BPE.
 
-```python
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-folder = "helpers/corpora/storyteller"
-tokenizer = AutoTokenizer.from_pretrained(folder)
-model = AutoModelForCausalLM.from_pretrained(folder)
-```
-
+{loading}
 ## What was measured
 
 | | |
@@ -49,10 +44,7 @@ model = AutoModelForCausalLM.from_pretrained(folder)
 
 ![training and held-out loss against the steps](loss_curve.png)
 
-Optimizers: Muon for the matrices of the blocks, AdamW for all else; {warmup_steps}
-steps of warm-up, a constant rate, and a straight line to zero over the last
-{decay:.0%}. All settings are in `training.json`.
-
+{optimizers}
 A fact is a place that a story names and tells again after at least sixty characters,
 and the model is right if its most likely word is that place. A text is broken if it
 does not end, says a sentence twice, or has a word that is not of the stories' world. To
@@ -101,6 +93,7 @@ def story_card(facts: dict) -> str:
         samples += ["> " + text.replace("\n", "\n> ") + "\n" for text in first]
     return CARD.format(
         **settings | facts | shown | {"samples": "\n".join(samples)},
+        **shared("storyteller", settings),
         millions=facts["parameters"] / 1e6,
         step_tokens=settings["batch_size"] * settings["context"],
         repeats="\n".join(repeats),

@@ -1,6 +1,6 @@
 """Measure how well a check points at a line: `python -m tools.proofs.locate`.
 
-Answers in another hand, from `helpers/exercises/<lesson>/variants/`, get one small
+Independent solutions, from `helpers/exercises/<lesson>/variants/`, get one small
 change each, and go to their check, which may not look at the answer that was changed,
 nor at another that shares its code. The line that was changed is known, so the table
 tells how often the check names the mistake, names a line, and which line. Another
@@ -147,7 +147,7 @@ def _names(code: Any) -> Iterator[str]:
 
 
 def drawn(exercise: Exercise, each: int, seed: int) -> Iterator[Outcome]:
-    """Outcomes of changes drawn from every answer in another hand."""
+    """Outcomes of changes drawn from every independent solution."""
     variants = located.variants(exercise.lesson).get(exercise.id, ())
     for number, variant in enumerate(variants):
         parts = variant if isinstance(variant, tuple) else (variant,)

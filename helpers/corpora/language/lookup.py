@@ -59,7 +59,7 @@ def lookup(text: str) -> Found:
         grammar does not have is handed on as well, with `inside` False.
 
     Raises:
-        UnknownWords: There is no such word in the language, or no word at all.
+        UnknownWords: The language lacks one of the words, or the text has none.
     """
     words = _words(text)
     vocabulary = english.vocabulary()

@@ -55,7 +55,7 @@ def language(code: str) -> ModuleType:
     """The module that writes a language.
 
     Raises:
-        ValueError: There is no file for it.
+        ValueError: No language has this code.
     """
     if code not in languages():
         known = ", ".join(map(repr, languages()))
@@ -90,7 +90,7 @@ def sentence_pairs(
         The pairs, in the order in which they were drawn.
 
     Raises:
-        ValueError: There is no such language, or no such construction.
+        ValueError: The language or the construction is unknown.
     """
     draw = Draw(seed, PARTS[part])
     found: dict[str, SentencePair] = {}

@@ -40,8 +40,8 @@ def run_feed_forward(part: nn.Module, x: Tensor, activation: str) -> Tensor:
 def lacking(**parts: Any) -> str:
     """Which parts lack a bias, in words.
 
-    A module built without one has a `bias` that is None. What is no module is passed
-    over: it is reported by its name.
+    A module built without one has a `bias` that is None. What is not a module is left
+    out here: the check of the parts names it.
 
     Args:
         **parts: name -> modules that should all have biases

@@ -1,0 +1,1 @@
+"""From lessons/ to notebooks/, solutions/ and the tables in README and docs."""
