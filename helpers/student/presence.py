@@ -1,14 +1,14 @@
 """Whether a person looks at what a cell gives, or a program executes the notebook.
 
-A wrong "yes" would cost a grade or hide a failure from CI: a check that a person sees as
-a card raises nothing, and a grader counts a cell that raised nothing as solved. So it is
-yes only if two things say so and none speaks against it:
+A wrong "yes" would cost a grade or hide a failure from CI: a check that a person sees
+as a card raises nothing, and a grader counts a cell that raised nothing as solved. So
+it is yes only if two things say so and none speaks against it:
 
 - the kernel belongs to JupyterLab, a hub, VS Code or Colab;
-- the message that the kernel is answering names a cell of a notebook, as the messages of
-  these do. Those of nbclient, and so of nbconvert, papermill and nbgrader, and those of
-  nbval don't; a kernel that such a program starts from within JupyterLab inherits the
-  environment, but not this.
+- the message that the kernel is answering names a cell of a notebook, as the messages
+  of these do. Those of nbclient, and so of nbconvert, papermill and nbgrader, and those
+  of nbval don't; a kernel that such a program starts from within JupyterLab inherits
+  the environment, but not this.
 """
 
 import os
