@@ -13,6 +13,7 @@ it is yes only if two things say so and none speaks against it:
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 GRADERS = ("NBGRADER_EXECUTION", "NBGRADER_VALIDATING")
@@ -25,7 +26,7 @@ def person_present() -> bool:
 
     Ask while the cell runs, and not in what a slider calls later.
     """
-    shell = _shell()
+    shell = notebook_shell()
     return (
         shell is not None
         and not _executed_by_a_program()
@@ -34,7 +35,17 @@ def person_present() -> bool:
     )
 
 
-def _shell() -> Any:
+def notebook_folder() -> Path:
+    """The folder of the running notebook; the working folder where it is not known."""
+    if not person_present():
+        return Path.cwd()  # a session's name may be that of another notebook
+    names = notebook_shell().user_ns.get(VSCODE), os.environ.get(SESSION)
+    known = (Path(name).parent for name in names if isinstance(name, str))
+    there = (path for path in known if path.is_absolute() and path.is_dir())
+    return next(there, Path.cwd())
+
+
+def notebook_shell() -> Any:
     """IPython's shell in a kernel, or None."""
     ipython = sys.modules.get("IPython")  # not there: this is no notebook
     return ipython.get_ipython() if ipython else None
