@@ -69,15 +69,16 @@ def card(report: Report, exercise: Exercise, standing: Standing) -> str:
     return f'<div style="{style}">{"".join(parts)}</div>'
 
 
-def link(exercise_id: str, text: str) -> str:
+def link(exercise_id: str, text: str, file: str = "") -> str:
     """A link to an exercise's text, which JupyterLab and nbconvert's pages follow.
 
     Args:
         exercise_id: Where it leads.
         text: What is shown, as HTML.
+        file: The notebook in which it stands; by default this one.
     """
     cell = f"ex-{exercise_id.replace('.', '-')}-task"
-    return f'<a href="#cell-id={cell}" style="{LINK}">{text}</a>'
+    return f'<a href="{escaped(file)}#cell-id={cell}" style="{LINK}">{text}</a>'
 
 
 def escaped(text: str) -> str:

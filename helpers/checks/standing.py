@@ -46,10 +46,25 @@ class Standing:
         """A few words that name the lesson."""
         return TITLES.get(self.lesson) or LESSONS[self.lesson].replace("_", " ")
 
-    def after(self, exercise_id: str) -> Exercise | None:
+    @property
+    def stars(self) -> str:
+        """The core path as stars: those that are passed are full."""
+        return "★" * self.core_passed + "☆" * (len(self.core) - self.core_passed)
+
+    def __str__(self) -> str:
+        """The lesson in a line."""
+        core = f"{self.core_passed} of {len(self.core)} ★"
+        every = f"{len(self.passed)} of {len(self.exercises)} passed"
+        return f"{self.lesson:02} {self.title:24} {self.stars:9} {core:9}  {every}"
+
+    def after(self, exercise_id: str = "") -> Exercise | None:
         """What to do next: the next star that is not passed, else one left behind.
 
-        None where the core path is done.
+        Args:
+            exercise_id: Where the student stands; by default before the first.
+
+        Returns:
+            An exercise; None where the core path is done.
         """
         order = [one.id for one in self.exercises]
         place = order.index(exercise_id) + 1 if exercise_id in order else 0
@@ -74,3 +89,27 @@ def of_lesson(lesson: int, done: Mapping[str, str]) -> Standing:
 def of_course(done: Mapping[str, str]) -> list[Standing]:
     """The standing in every lesson, in their order."""
     return [of_lesson(lesson, done) for lesson in LESSONS]
+
+
+def summed_up(course: list[Standing]) -> list[str]:
+    """Two lines: what is passed of the whole course, and what comes next."""
+    asked = sum(len(one.exercises) for one in course)
+    passed = sum(len(one.passed) for one in course)
+    stars = sum(one.core_passed for one in course)
+    core = sum(len(one.core) for one in course)
+    lines = [f"{passed} of {asked} exercises passed; core path: {stars} of {core} ★."]
+    if following := upcoming(course):
+        lines.append(f"Next: ★ {following.id} {following.title}.")
+    return lines
+
+
+def upcoming(course: list[Standing]) -> Exercise | None:
+    """The first exercise of the core path after the last one that is passed.
+
+    Where none is left there, the first that was left behind; None at the end.
+    """
+    core = [one for lesson in course for one in lesson.core]
+    passed = frozenset().union(*(lesson.passed for lesson in course))
+    last = max((n for n, one in enumerate(core, 1) if one.id in passed), default=0)
+    todo = (one for one in (*core[last:], *core[:last]) if one.id not in passed)
+    return next(todo, None)
