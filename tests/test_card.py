@@ -44,7 +44,7 @@ class Read(HTMLParser):
 
 
 def made(report, done=STANDING):
-    return card.card(report, find(report.exercise), done)
+    return card.card(report, find(report.exercise), done, "x y.ipynb")
 
 
 def wrong(query, key, value, mask=None):
@@ -129,7 +129,7 @@ def test_a_pass_shows_the_core_path_and_leads_to_the_next_exercise():
     assert [one.id for one in done.core] == ["2.1", "2.2", "2.4", "2.5"]
     read = Read(made(Report("2.2", "passed", proven="all"), done))
     assert "2 of 4 ★ in this lesson. Next: ★ 2.4 " in read.text
-    assert read.links == ["#cell-id=ex-2-4-task"]
+    assert read.links == ["x%20y.ipynb#cell-id=ex-2-4-task"]
 
 
 def test_what_was_left_behind_comes_after_what_lies_ahead():
@@ -147,7 +147,7 @@ def test_links_lead_to_cells_that_every_notebook_has():
         ids = {cell.id for cell in nbformat.read(path, nbformat.NO_CONVERT).cells}
         lesson = int(path.name[:2])
         for one in (one for one in exercises() if one.lesson == lesson):
-            target = re.search(r"#cell-id=([^\"]+)", card.link(one.id, ""))[1]
+            target = re.search(r"#cell-id=([^\"]+)", card.link(one.id, "", ""))[1]
             assert target in ids
 
 
@@ -185,11 +185,11 @@ def test_control_codes_and_half_letters_do_not_reach_the_page():
 
 def test_the_plain_text_is_the_report_s(monkeypatch):
     given = []
-    monkeypatch.setattr(card, "_display", given.append)
+    monkeypatch.setattr(card, "display", given.append)
     report = judge("2.2", wrong)
     card.show(report, find("2.2"), STANDING)
     assert given[0]["text/plain"] == str(report)
-    assert given[0]["text/html"] == made(report)
+    assert given[0]["text/html"] == card.card(report, find("2.2"), STANDING)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,12 @@ each of them by at least 4.5 : 1, and each from a white or a dark page by 3 : 1.
 
 import html
 import re
+from urllib.parse import quote
 
 from helpers.checks.exercise import Exercise
 from helpers.checks.report import Report
 from helpers.checks.standing import Standing
+from helpers.student.presence import notebook_path
 
 SIGNS = {"passed": "✓", "not attempted": "○", "borrowed": "○"}  # all others: ✗
 COLOURS = {
@@ -28,7 +30,7 @@ CARD = (
 )
 LABEL = (
     "background-color:{0};color:#ffffff;border-radius:3px;padding:2px 9px;"
-    "font-weight:600"
+    "font-weight:600;margin-right:4px"
 )
 PARAGRAPH = "margin:6px 0 0 0"
 LINK = "color:inherit;text-decoration:underline"  # a theme's blue may be too pale
@@ -41,16 +43,19 @@ TOLD = (
     "Where to look:",
 )
 PROOF = ("Case: ", "Right in ", "Your code printed: ")
+YOURS = "Your line "
+LABELS = re.compile(rf"({'|'.join(TOLD)}|{YOURS}\d+:) ")
 VERDICT = re.compile(r"\w+: (right|wrong|raised)\.")  # one of several answers
 
 
-def card(report: Report, exercise: Exercise, standing: Standing) -> str:
+def card(report: Report, exercise: Exercise, standing: Standing, file: str = "") -> str:
     """The card's HTML.
 
     Args:
         report: What the check found.
         exercise: What was asked.
         standing: That of its lesson, this outcome included.
+        file: The name of the notebook, for the link to the next exercise.
     """
     state = "borrowed" if report.borrowed else report.outcome
     said, proof = _sorted(report)
@@ -62,23 +67,26 @@ def card(report: Report, exercise: Exercise, standing: Standing) -> str:
             f"Evidence</summary>{lines}</details>"
         )
     if state == "passed":
-        parts.append(_way_on(exercise, standing))
+        parts.append(_way_on(exercise, standing, file))
     elif report.evidence[1:]:
         parts.append(_paragraph(report.evidence[-1]))
     style = CARD.format(COLOURS[state])
     return f'<div style="{style}">{"".join(parts)}</div>'
 
 
-def link(exercise_id: str, text: str, file: str = "") -> str:
-    """A link to an exercise's text, which JupyterLab and nbconvert's pages follow.
+def link(exercise_id: str, text: str, file: str) -> str:
+    """A link to an exercise's text.
+
+    JupyterLab follows it only with the notebook's name, also within the notebook: what
+    is out of sight is not in its page.
 
     Args:
         exercise_id: Where it leads.
         text: What is shown, as HTML.
-        file: The notebook in which it stands; by default this one.
+        file: The notebook; "" where its name is not known.
     """
     cell = f"ex-{exercise_id.replace('.', '-')}-task"
-    return f'<a href="{escaped(file)}#cell-id={cell}" style="{LINK}">{text}</a>'
+    return f'<a href="{escaped(quote(file))}#cell-id={cell}" style="{LINK}">{text}</a>'
 
 
 def escaped(text: str) -> str:
@@ -123,19 +131,22 @@ def _head(state: str, exercise: Exercise) -> str:
 
 
 def _paragraph(line: str) -> str:
-    label = re.match("|".join(map(re.escape, TOLD)) + "|Your line [0-9]+:", line)
-    mark = label.end() if label else 0
-    begin = f"<b>{escaped(line[:mark])}</b>" if label else ""
-    return f'<div style="{PARAGRAPH}">{begin}{escaped(line[mark:])}</div>'
+    label = LABELS.match(line)
+    if not label:
+        return f'<div style="{PARAGRAPH}">{escaped(line)}</div>'
+    rest = escaped(line[label.end() :])
+    if line.startswith(YOURS):
+        rest = f"<code>{rest}</code>"
+    return f'<div style="{PARAGRAPH}"><b>{label[1]}</b> {rest}</div>'
 
 
-def _way_on(exercise: Exercise, standing: Standing) -> str:
+def _way_on(exercise: Exercise, standing: Standing, file: str) -> str:
     """How much of the core path is done, and a link to what comes next."""
     done, of = standing.core_passed, len(standing.core)
     following = standing.after(exercise.id)
     if following:
         title = f"★ {following.id} {escaped(following.title)}"
-        on = f"Next: {link(following.id, title)}"
+        on = f"Next: {link(following.id, title, file)}"
     else:
         on = "The core path of this lesson is done."
     return (
@@ -145,10 +156,18 @@ def _way_on(exercise: Exercise, standing: Standing) -> str:
 
 def show(report: Report, exercise: Exercise, standing: Standing) -> None:
     """Display the card; where HTML can't be shown, it is the report's text."""
-    _display({"text/plain": str(report), "text/html": card(report, exercise, standing)})
+    page = card(report, exercise, standing, notebook_name())
+    display({"text/plain": str(report), "text/html": page})
 
 
-def _display(bundle: dict[str, str]) -> None:
-    from IPython.display import display  # only a notebook gets here
+def notebook_name() -> str:
+    """The file name of the running notebook; "" where it is not known."""
+    path = notebook_path()
+    return path.name if path else ""
 
-    display(bundle, raw=True)
+
+def display(bundle: dict[str, str]) -> None:
+    """Display the forms of one thing in the notebook, by their MIME types."""
+    from IPython.display import display as shown  # only a notebook gets here
+
+    shown(bundle, raw=True)

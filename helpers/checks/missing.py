@@ -9,7 +9,7 @@ import re
 from functools import cache
 from typing import Any
 
-from helpers.checks.card import escaped, link
+from helpers.checks.card import display, escaped, link, notebook_name
 from helpers.student.presence import person_present
 
 STUB = re.compile(r"exercise (\d+\.\d+[a-z]?)")  # what a stub's `raise` line says
@@ -56,13 +56,12 @@ def let_run_all_go_on(shell: Any) -> None:
 
 def _show(error: BaseException) -> None:
     """Display which answer the cell needs."""
-    from IPython.display import display  # only a notebook gets here
-
     exercise_id = needed(error)
     if not exercise_id:
         line = f"○ This cell needs a blank, `...`, to be filled in first: {error}."
         marked = escaped(line)
     else:
         line = f"○ This cell needs your answer to {exercise_id}, still to be written."
-        marked = escaped(line).replace(exercise_id, link(exercise_id, exercise_id))
-    display({"text/plain": line, "text/html": f"<div>{marked}</div>"}, raw=True)
+        there = link(exercise_id, exercise_id, notebook_name())
+        marked = escaped(line).replace(exercise_id, there)
+    display({"text/plain": line, "text/html": f"<div>{marked}</div>"})

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from IPython.display import display
-
 from helpers.checks import standing
-from helpers.checks.card import LINK, escaped, link
+from helpers.checks.card import LINK, display, escaped, link
 from helpers.checks.progress import read_here
 from helpers.checks.standing import Standing
 from helpers.student.presence import notebook_folder, person_present
@@ -26,7 +24,7 @@ def progress() -> None:
     course = standing.of_course(read_here())
     text = [*map(str, course), *standing.summed_up(course)]
     page = table(course, notebook_folder())
-    display({"text/plain": "\n".join(text), "text/html": page}, raw=True)
+    display({"text/plain": "\n".join(text), "text/html": page})
 
 
 def table(course: list[Standing], folder: Path) -> str:
