@@ -111,8 +111,8 @@ bench: setup  ## measure the course beside its peers; QUICK=1 for a first look
 	$(PY) -m tools.bench $(if $(QUICK),--quick) $(ARGS)
 	$(if $(QUICK),,$(PY) -m tools.build)
 
-progress: setup  ## print which exercises you have passed
-	@$(PY) -m helpers.checks
+progress: setup  ## print what you have passed, by lesson; ARGS=--all for each exercise
+	@$(PY) -m helpers.checks $(ARGS)
 
 # With any Python: an environment that is broken must not keep anybody's work.
 export:  ## pack work/ into one zip file to take away; ARGS="--to FOLDER"

@@ -73,11 +73,17 @@ check("0.1", row_means)
 # </details>
 
 # %% [markdown]
+# A check answers with a card. Its label is one of four words, and you can see all four
+# of them here:
+#
 # 1. **Not attempted.** You saw this, if you changed nothing. The line
 #    `raise NotImplementedError` may stay where it is: a `return` before it is enough.
 # 2. **Raised.** Write `return x.mean(99)` above that line, run both cells, and read.
-# 3. **Wrong.** Now `return x.mean(0)`. The check says what you did and where to look.
-# 4. **Passed.** Now do it right.
+# 3. **Wrong.** Now `return x.mean(0)`. The card says first what you did and then where
+#    to look; *Evidence* opens on a click and shows the case that proves it.
+# 4. **Passed.** Now do it right. The card then counts how many ★ of the lesson you
+#    have, and as long as some are left it links to the next one. The exercises with a
+#    ★ are the **core path** of the course; the others go further.
 
 # %% [markdown]
 # A check does not guess: *What happened* names a mistake only if your code did the same
@@ -95,6 +101,11 @@ check("0.1", row_means)
 #
 # A borrowed answer is not counted as passed, and you can write your own any time.
 #
+# **Not everything solved yet?** You can still run the whole notebook: a cell that needs
+# an answer of yours says so in a line, and the next ones run. When a program executes
+# your notebook, as a grader does, a check that has not passed is an error instead, with
+# the same text.
+#
 # **A cell does not end?** A check stops code that runs for ever and says so. What it
 # can't stop, and any other cell, you can: the square in the toolbar (■, interrupt the
 # kernel). Your variables stay.
@@ -104,7 +115,13 @@ check("0.1", row_means)
 #
 # `make lab` copied the notebooks into the folder `work/` and never overwrites a file
 # there. If the course brings a newer version of a notebook, it is put beside yours
-# under another name. `make progress` lists which exercises you have passed.
+# under another name. What you have passed is kept in the same folder. The cell below
+# draws it, lesson by lesson, and `make progress` prints it in a terminal.
+
+# %% slide="skip"
+from helpers.student.overview import progress
+
+progress()
 
 # %% [markdown] slide="slide"
 # ## Words and letters

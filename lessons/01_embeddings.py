@@ -947,6 +947,14 @@ assert with_positions > 0.02 and without.abs() < 1e-5
 # Next, lesson 02: how a word takes from the other words just what it needs.
 
 # %% [markdown] slide="skip"
+# What you have passed so far, here and in the other lessons:
+
+# %% slide="skip"
+from helpers.student.overview import progress
+
+progress()
+
+# %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),
 # sections 3.4 and 3.5. Mikolov et al. 2013, *Efficient Estimation of Word
 # Representations* (arXiv 1301.3781) and *Linguistic Regularities* (NAACL 2013), for the

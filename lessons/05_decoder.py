@@ -1058,6 +1058,14 @@ print("the same after: ", torch.allclose(after, by_torch(mine), rtol=0, atol=1e-
 # translate numbers.
 
 # %% [markdown] slide="skip"
+# What you have passed so far, here and in the other lessons:
+
+# %% slide="skip"
+from helpers.student.overview import progress
+
+progress()
+
+# %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),
 # sections 3.1 to 3.4. Devlin et al. 2019, *BERT* (arXiv 1810.04805). Radford et al.
 # 2019, *Language Models are Unsupervised Multitask Learners* (GPT-2). Raffel et al.

@@ -1448,6 +1448,14 @@ for length in (10, 100, 1000):
 # length T, rate, dropout 0. Which network profits most?
 
 # %% [markdown] slide="skip"
+# What you have passed so far, here and in the other lessons:
+
+# %% slide="skip"
+from helpers.student.overview import progress
+
+progress()
+
+# %% [markdown] slide="skip"
 # **References.** Elman 1990, *Finding Structure in Time*. Hochreiter and Schmidhuber
 # 1997, *Long Short-Term Memory*; Gers et al. 2000, for the forget gate. Cho et al. 2014
 # (arXiv 1406.1078) and Chung et al. 2014 (arXiv 1412.3555), for the GRU. Bengio et al.

@@ -969,6 +969,14 @@ show_figure(
 # lesson 09: what half of one can do when it has read a lot.
 
 # %% [markdown] slide="skip"
+# What you have passed so far, here and in the other lessons:
+
+# %% slide="skip"
+from helpers.student.overview import progress
+
+progress()
+
+# %% [markdown] slide="skip"
 # **References.** Sutskever, Vinyals and Le 2014, *Sequence to Sequence Learning with
 # Neural Networks* (arXiv 1409.3215). Cho et al. 2014, for the encoder-decoder and the
 # GRU (arXiv 1406.1078), and for how it decays with length (arXiv 1409.1259). Bahdanau,

@@ -1,7 +1,8 @@
-"""Progress is written atomically, only where `make lab` left its marker."""
+"""Progress is written atomically, where a person works or where `make lab` was."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -10,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from helpers import files
-from helpers.checks import CheckFailed, borrow, check, progress
+from helpers.checks import CheckFailed, borrow, check, progress, standing
 from helpers.checks import __main__ as progress_page
+from helpers.checks.exercise import LESSONS
 from helpers.checks.report import Report
+from helpers.student import overview
 from tools import lab
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -167,11 +170,12 @@ def test_six_at_once_lose_nothing(work):
 
 
 def test_a_folder_that_the_lab_never_saw_is_reported(work, capsys):
-    progress_page.main(work)
-    assert capsys.readouterr().out.endswith(" exercises passed.\n")
     (work / progress.MARKER).unlink()
     progress_page.main(work)
     assert "`make lab`" in capsys.readouterr().out.splitlines()[-1]
+    (work / progress.NAME).write_text("{}")  # opened in VS Code, say
+    progress_page.main(work)
+    assert "`make lab`" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("asked", [["--help"], ["nowhere"], ["a", "b"]])
@@ -182,14 +186,67 @@ def test_another_folder_has_to_be_there(asked):
     assert run.stderr.startswith("Give the folder") and run.stderr.count("\n") == 1
 
 
-def test_progress_is_printed_one_line_for_each_exercise(work, capsys):
-    progress.record(PASSED)
-    progress.record(Report("2.2", "not attempted", borrowed=True))
+def test_progress_is_printed_by_lesson(work, capsys):
+    for number in ("0.1", "2.2", "2.3"):
+        progress.record(Report(number, "passed"))
+    progress.record(WRONG)
     progress_page.main(work)
     lines = capsys.readouterr().out.splitlines()
+    assert [line[:2] for line in lines[: len(LESSONS)]] == [f"{n:02}" for n in LESSONS]
+    assert lines[0].split("here")[1].split() == "★ 1 of 1 ★ 1 of 1 passed".split()
+    assert lines[2].split("Attention")[1].split()[:5] == "★☆☆☆ 1 of 4 ★".split()
+    assert lines[2].endswith(" 2 of 9 passed")
+    assert re.fullmatch(
+        r"3 of \d+ exercises passed; core path: 2 of \d+ ★\.", lines[-2]
+    )
+    assert lines[-1].startswith("Next: ★ 2.4 ")
+    assert max(map(len, lines)) <= 88
+
+
+def test_each_exercise_is_printed_on_request(work, capsys):
+    progress.record(PASSED)
+    progress.record(Report("2.2", "not attempted", borrowed=True))
+    progress_page.main(work, every=True)
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert any(line.startswith("✓ 2.1 ") and line.endswith("passed") for line in lines)
     assert any(line.startswith("○ 2.2 ") for line in lines)
-    assert any(line.startswith("  0.1 ") for line in lines)
+    assert any(line.startswith("0.1 ") for line in lines)
     assert not any(line.split()[:1] == ["2.8"] for line in lines)  # a person reads it
-    assert lines[-1].startswith("1 of ")
-    assert max(map(len, lines)) <= 88
+    assert max(map(len, lines)) <= 85
+
+
+def test_what_comes_next_is_ahead_before_it_is_behind():
+    course = standing.of_course({"2.2": "passed"})
+    assert standing.upcoming(course).id == "2.4"
+    core = [one.id for lesson in course for one in lesson.core]
+    course = standing.of_course(dict.fromkeys(core[1:], "passed"))
+    assert standing.upcoming(course).id == core[0]
+    course = standing.of_course(dict.fromkeys(core, "passed"))
+    assert standing.upcoming(course) is None
+    assert len(standing.summed_up(course)) == 1
+
+
+def test_every_lesson_has_a_title():
+    assert set(standing.TITLES) == set(LESSONS)
+
+
+def test_all_lessons_are_drawn_at_a_glance(work, monkeypatch):
+    shown = []
+    monkeypatch.setattr(overview, "display", shown.append)
+    monkeypatch.setattr(overview, "person_present", lambda: True)
+    for name in ("02_attention.ipynb", "02_attention.new-2.ipynb"):
+        (work / name).write_text("")
+    progress.record(Report("2.2", "passed"))
+    overview.progress()
+    text, page = shown[0]["text/plain"], shown[0]["text/html"]
+    assert len(text.splitlines()) == len(LESSONS) + 2
+    assert page.count("<tr>") == len(LESSONS) and "★☆☆☆ 1 of 4" in page
+    assert "width:11%" in page  # 1 of 9
+    links = re.findall('href="([^"]+)"', page)
+    assert links == ["02_attention.ipynb", "02_attention.ipynb#cell-id=ex-2-4-task"]
+
+
+def test_nothing_is_drawn_where_nobody_looks(work, capsys):
+    progress.record(PASSED)
+    overview.progress()
+    assert capsys.readouterr().out == overview.NOBODY + "\n"

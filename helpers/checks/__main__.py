@@ -1,27 +1,39 @@
-"""List the exercises and their outcomes: `python -m helpers.checks [folder]`."""
+"""List what is passed: `python -m helpers.checks [folder] [--all]`."""
 
 import sys
 from pathlib import Path
 
-from helpers.checks import exercises, progress
+from helpers.checks import progress, standing
+
+MARKS = {"passed": "✓", "borrowed": "○", "wrong": "✗", "raised": "✗"}
 
 
-def main(folder: Path) -> None:
-    """Print a line for each exercise of the lessons."""
+def main(folder: Path, every: bool = False) -> None:
+    """Print a line for each lesson.
+
+    Args:
+        folder: Where the notebooks lie.
+        every: Whether each exercise has a line as well.
+    """
     done = progress.read(folder)
-    marks = {"passed": "✓", "borrowed": "○", "wrong": "✗", "raised": "✗"}
-    asked = [exercise for exercise in exercises() if exercise.answers]
-    for exercise in asked:
-        state = done.get(exercise.id, "not attempted")
-        print(f"{marks.get(state, ' ')} {exercise.id:5} {exercise.title:45} {state}")
-    passed = sum(done.get(exercise.id) == "passed" for exercise in asked)
-    print(f"\n{passed} of {len(asked)} exercises passed.")
-    if not (folder / progress.MARKER).exists():
+    course = standing.of_course(done)
+    for lesson in course:
+        print(str(lesson).rstrip())
+        for one in lesson.exercises if every else ():
+            state = done.get(one.id, "not attempted")
+            print(f"   {MARKS.get(state, ' ')} {one.id:5} {one.title:45} {state}")
+    print("", *standing.summed_up(course), sep="\n")
+    kept = (progress.MARKER, progress.NAME)
+    if not any((folder / name).exists() for name in kept):
         print(f"There are no notebooks in {folder}/ yet: `make lab` copies them there.")
 
 
 if __name__ == "__main__":
-    folders = [Path(name) for name in sys.argv[1:]]
+    names = [name for name in sys.argv[1:] if name != "--all"]
+    folders = [Path(name) for name in names]
     if len(folders) > 1 or not all(folder.is_dir() for folder in folders):
-        sys.exit("Give the folder of your notebooks, or nothing for work/.")
-    main(*folders or [Path("work")])
+        sys.exit(
+            "Give the folder of your notebooks, or nothing for work/; --all lists "
+            "every exercise."
+        )
+    main(*folders or [Path("work")], every="--all" in sys.argv)

@@ -14,7 +14,7 @@ from typing import Any
 
 from torch.nn import Module
 
-from helpers.checks import blanks, progress
+from helpers.checks import blanks, card, missing, progress, standing
 from helpers.checks import report as told
 from helpers.checks.compare import Yardstick, rounded
 from helpers.checks.exercise import LESSONS, Answer, Case, Exercise
@@ -29,6 +29,7 @@ from helpers.checks.observe import (
 from helpers.checks.recognise import Trial, recognise
 from helpers.checks.report import CheckFailed, NotAttempted, Report
 from helpers.checks.symptoms import symptoms
+from helpers.student.presence import notebook_shell, person_present
 
 LIMIT = 10.0  # seconds of the processor until an answer is stopped
 HELPERS = str(Path(__file__).parents[1])
@@ -66,19 +67,21 @@ def find(exercise_id: str) -> Exercise:
 
 
 def check(exercise_id: str, *answers: Any) -> None:
-    """Check an answer and print the outcome.
+    """Check an answer and print the outcome; show a card where a person looks at it.
 
     Args:
         exercise_id: The number in the exercise's title, such as "2.2".
         *answers: The functions, classes or values that the exercise asks for.
 
-    Raises:
+    Raises, where nobody is known to look at the notebook, such as under a grader:
         NotAttempted: The stub, or a blank of it, is still there.
         CheckFailed: The answer raised or is wrong; or, while grading, is borrowed.
     """
     report = judge(exercise_id, *answers)
     progress.record(report)
-    if report.outcome == "passed" or (report.borrowed and not grading()):
+    if person_present():
+        _show(report)
+    elif report.outcome == "passed" or (report.borrowed and not grading()):
         print(report)
     elif report.outcome == "not attempted":
         raise NotAttempted(report) from None
@@ -173,6 +176,16 @@ def is_borrowed(answer: Any) -> bool:
         return any(base.__module__.split(".")[0] == "helpers" for base in answer.mro())
     file = blanks.file_of(answer)
     return bool(file and file.startswith(HELPERS + os.sep))
+
+
+def _show(report: Report) -> None:
+    """Show a card, and let Run all go on where an answer is missing."""
+    exercise = find(report.exercise)
+    done = progress.read_here()
+    if report.outcome == "passed":
+        done[exercise.id] = "passed"  # also where nothing could be written
+    card.show(report, exercise, standing.of_lesson(exercise.lesson, done))
+    missing.let_run_all_go_on(notebook_shell())
 
 
 def _count(exercise: Exercise, answers: tuple) -> None:

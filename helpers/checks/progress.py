@@ -1,7 +1,7 @@
 """Keep a record of finished exercises beside the student's notebooks.
 
-Written only where `make lab` left its marker, never while tests or graders run.
-`python -m helpers.checks` prints it.
+Written where a person works, and in a folder in which `make lab` left its marker; never
+while tests or graders run. `python -m helpers.checks` prints it.
 """
 
 import json
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from helpers.checks.report import Report
 from helpers.files import locked, write_whole
+from helpers.student.presence import notebook_folder, person_present
 
 MARKER = ".course.json"  # left by tools/lab.py in the student's folder
 LOCK = ".course.lock"  # for all that write there: several kernels, and tools/lab.py
@@ -18,11 +19,16 @@ PATIENCE = 5.0  # seconds until a check goes on without its record
 
 
 def record(report: Report, folder: Path | None = None) -> None:
-    """Record a check's outcome; a passed exercise stays passed."""
-    folder = folder or Path.cwd()
+    """Record a check's outcome; a passed exercise stays passed.
+
+    Args:
+        report: The outcome.
+        folder: Where; by default beside the notebook.
+    """
+    folder = folder or notebook_folder()
     if os.environ.get("COURSE_PROGRESS") == "off" or "NBGRADER_EXECUTION" in os.environ:
         return
-    if not (folder / MARKER).exists():
+    if not (folder / MARKER).exists() and not person_present():
         return
     state = "borrowed" if report.borrowed else report.outcome
     try:
@@ -46,3 +52,8 @@ def read(folder: Path) -> dict[str, str]:
     except (OSError, ValueError):
         return {}
     return done if isinstance(done, dict) else {}
+
+
+def read_here() -> dict[str, str]:
+    """Exercise id -> state, of the notebook that is running."""
+    return read(notebook_folder())
