@@ -30,6 +30,8 @@ MARKER = ".course.json"
 LOCK = ".course.lock"  # who brings notebooks or writes progress holds it
 PATIENCE = 30.0  # seconds for another `make lab` to bring its notebooks
 START = "00_start_here.ipynb"
+JUPYTER = Path(__file__).with_name("jupyter")  # settings and style of JupyterLab
+LAYOUT = ".layout"  # in work/: which tabs and side bars of JupyterLab are open
 
 
 class LabError(Exception):
@@ -181,7 +183,11 @@ def lab_command(work: Path, extra: list[str]) -> list[str]:
     page = f"/lab/tree/{START}" if (work / START).exists() else "/lab"
     command = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
     command += ["--ServerApp.identity_provider_class=tools.lab_token.OwnToken"]
+    command += ["--ServerApp.contents_manager_class=tools.lab_contents.Contents"]
     command += [f"--ServerApp.root_dir={work}", f"--LabApp.default_url={page}"]
+    command += ["--MappingKernelManager.transport_encryption=auto"]  # no warning of it
+    command += [f"--LabApp.extra_labextensions_path={JUPYTER / 'labextensions'}"]
+    command += [f"--LabApp.workspaces_dir={work / LAYOUT}"]  # not that of other courses
     command += ["--ServerApp.answer_yes=True"]  # one Ctrl-C ends it
     command += ["--Application.log_level=ERROR"]  # the address alone
     command += ["--LabApp.extension_manager=readonly", "--LabApp.news_url=None"]
@@ -198,13 +204,22 @@ def lab_environment() -> dict[str, str]:
     first_paths = {
         "JUPYTER_PATH": Path(sys.prefix, "share", "jupyter"),  # its kernels
         # asks the student no question, and leaves nbgrader's menus to instructors
-        "JUPYTER_CONFIG_PATH": Path(__file__).with_name("jupyter"),
+        "JUPYTER_CONFIG_PATH": JUPYTER,
         "PYTHONPATH": ROOT,
     }
     for name, first in first_paths.items():
         others = filter(None, [environment.get(name)])
         environment[name] = os.pathsep.join([str(first), *others])
     return environment
+
+
+def lay_out(work: Path) -> None:
+    """Open the table of contents, the first time; afterwards JupyterLab remembers."""
+    from jupyterlab_server.workspaces_handler import WorkspacesManager
+
+    if not (work / LAYOUT).exists():
+        first = (JUPYTER / "layout.json").read_text("utf-8")
+        WorkspacesManager(str(work / LAYOUT)).save("default", first)
 
 
 def serve(work: Path, extra: list[str]) -> int:
@@ -219,6 +234,7 @@ def serve(work: Path, extra: list[str]) -> int:
                 f"{package} is not installed for {sys.executable}: run `make setup`, "
                 "or `python -m pip install -r requirements.txt -e .`, and try again."
             )
+    lay_out(work)
     lab = subprocess.Popen(lab_command(work, extra), env=lab_environment())
     signal.signal(signal.SIGTERM, lambda *_: lab.terminate())
     while True:

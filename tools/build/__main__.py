@@ -20,7 +20,15 @@ from nbformat import NotebookNode
 
 from tools.build import guide, readme
 from tools.build.execute import execute
-from tools.build.notebooks import ROOT, Lesson, chosen, lesson_paths, read, solution, student
+from tools.build.notebooks import (
+    ROOT,
+    Lesson,
+    chosen,
+    lesson_paths,
+    read,
+    solution,
+    student,
+)
 from tools.build.stubs import LessonError, regions
 
 MOST = 1_000_000  # bytes of a committed notebook

@@ -31,7 +31,8 @@ from tools.build.stubs import LessonError, solved
 
 START, END = "<!-- lessons: written by `make build` -->", "<!-- /lessons -->"
 MADE = (
-    "<!-- Written by `make build` from lessons/ and helpers/exercises/: do not edit. -->"
+    "<!-- Written by `make build` from lessons/ and helpers/exercises/: "
+    "do not edit. -->"
 )
 LAB = 100  # minutes of a two-hour lab that are left for exercises
 

@@ -1,4 +1,4 @@
-"""What the README says about lessons and checks, written from the lessons themselves."""
+"""What the README says about lessons and checks, written from the lessons."""
 
 import re
 from pathlib import Path
@@ -89,10 +89,14 @@ def stale(root: Path, lessons: list[Lesson]) -> list[str]:
         return []
     text = path.read_text("utf-8")
     same = updated(text, lessons, budgets.measured(root)) == text
-    return [] if same else [
-        "README.md: its table of lessons or its count of mistakes is out of date. "
-        "Run `make build`."
-    ]
+    return (
+        []
+        if same
+        else [
+            "README.md: its table of lessons or its count of mistakes is out of date. "
+            "Run `make build`."
+        ]
+    )
 
 
 def write(root: Path, lessons: list[Lesson]) -> None:
