@@ -186,7 +186,6 @@ def lab_command(work: Path, extra: list[str]) -> list[str]:
     command += ["--ServerApp.contents_manager_class=tools.lab_contents.Contents"]
     command += [f"--ServerApp.root_dir={work}", f"--LabApp.default_url={page}"]
     command += ["--MappingKernelManager.transport_encryption=auto"]  # no warning of it
-    command += [f"--LabApp.extra_labextensions_path={JUPYTER / 'labextensions'}"]
     command += [f"--LabApp.workspaces_dir={work / LAYOUT}"]  # not that of other courses
     command += ["--ServerApp.answer_yes=True"]  # one Ctrl-C ends it
     command += ["--Application.log_level=ERROR"]  # the address alone
@@ -202,14 +201,15 @@ def lab_environment() -> dict[str, str]:
     """Return an environment in which the kernel `python3` is this very Python."""
     environment = os.environ.copy()
     first_paths = {
-        "JUPYTER_PATH": Path(sys.prefix, "share", "jupyter"),  # its kernels
+        # its kernels; how pages are shown and exported
+        "JUPYTER_PATH": [Path(sys.prefix, "share", "jupyter"), JUPYTER],
         # asks the student no question, and leaves nbgrader's menus to instructors
-        "JUPYTER_CONFIG_PATH": JUPYTER,
-        "PYTHONPATH": ROOT,
+        "JUPYTER_CONFIG_PATH": [JUPYTER],
+        "PYTHONPATH": [ROOT],
     }
     for name, first in first_paths.items():
         others = filter(None, [environment.get(name)])
-        environment[name] = os.pathsep.join([str(first), *others])
+        environment[name] = os.pathsep.join([*map(str, first), *others])
     return environment
 
 
