@@ -113,15 +113,26 @@ check("0.1", row_means)
 # %% [markdown] slide="slide"
 # ## Where your work is
 #
-# `make lab` copied the notebooks into the folder `work/` and never overwrites a file
-# there. If the course brings a newer version of a notebook, it is put beside yours
-# under another name. What you have passed is kept in the same folder. The cell below
-# draws it, lesson by lesson, and `make progress` prints it in a terminal.
+# `make lab` copied the notebooks into the folder `work/` and never overwrites what you
+# wrote there. If the course brings a newer version of a notebook, it replaces one that
+# you have only opened or run, and is put beside one that you changed, under another
+# name. What you have passed is kept in the same folder. The cell below draws it, lesson
+# by lesson, and `make progress` prints it in a terminal.
 
 # %% slide="skip"
 from helpers.student.overview import progress
 
 progress()
+
+# %% [markdown]
+# The list of files at the left also shows three folders of the course, for you to read
+# and not to change. `solutions/` holds the model answers, for afterwards. `docs/` tells
+# what was measured, and how. `helpers/` is the code that the lessons import, with cards
+# for the [texts](../helpers/corpora/README.md) and the
+# [language model](../helpers/corpora/gpt2/README.md) that come with the course.
+#
+# Code that only draws a figure or guards a number is folded: a bar stands in its place,
+# and a click on it opens it. Run it like any other cell.
 
 # %% [markdown] slide="slide"
 # ## Words and letters
@@ -220,4 +231,4 @@ print("Python's random starts again:", random.random() == first)
 # in another framework.
 
 # %% [markdown]
-# **Next: lesson 01**, or lesson 02 if you know word vectors.
+# **Next: lesson 01**, or [lesson 02](02_attention.ipynb) if you know word vectors.

@@ -1,5 +1,6 @@
 """The build is deterministic, complete, and red for everything that must not pass."""
 
+import ast
 import gc
 import hashlib
 import io
@@ -16,7 +17,7 @@ import pytest
 from helpers.checks import report
 from helpers.checks.exercise import Answer, Exercise
 from tools.build import __main__ as build
-from tools.build import notebooks, stubs
+from tools.build import folds, links, notebooks, stubs
 from tools.build.execute import execute
 from tools.build.lesson_cells import run_cell
 from tools.build.notebooks import lesson_paths, read, solution, student
@@ -205,6 +206,9 @@ REAL = """\
 # %% tags=["nbval-check-output", "optional"]
 "a" + "b"
 
+# %%
+from helpers.checks import check
+
 # %% [markdown] exercise="0.1"
 # Task.
 
@@ -306,9 +310,12 @@ def test_the_solution_has_all_the_code_and_no_markers(built):
 
 
 BOX = """\
+<a id="ex-7-1"></a>
+
 ### ★ Exercise 7.1: Title
 
-*function · core path · difficulty 2 of 5 · about 5 minutes · 2 points*
+*function · core path · difficulty 2 of 5 · about 5 minutes · 2 points* · \
+[7.2 →](#ex-7-2)
 
 Double it."""
 
@@ -319,11 +326,122 @@ def test_the_box_is_printed_from_what_the_checks_know(built):
     assert "★" not in other and "· more ·" in other and other.count("1 point*") == 1
 
 
-def test_a_check_cell_imports_what_it_needs(built):
+def test_a_check_cell_is_the_check_and_nothing_else(built):
     source = cell_of(built.given, "ex-7-3-check")[1].source
-    assert source == f'{notebooks.IMPORT}\n\ncheck("7.3", first, second)'
-    assert notebooks.IMPORT.endswith("check")
+    assert source == 'check("7.3", first, second)'
     assert notebooks.check_call(source) == ("7.3", ("first", "second"))
+    first_edition = f"{notebooks.IMPORT}\n\n{source}"
+    assert notebooks.check_call(first_edition) == ("7.3", ("first", "second"))
+
+
+@pytest.fixture(scope="module")
+def books():
+    """The student's notebooks of all lessons, built from what stands there now."""
+    return {path.stem: student(read(path)) for path in lesson_paths()}
+
+
+# --- links and folds ------------------------------------------------------------------
+
+
+def test_exercises_are_linked_in_their_order_and_apart_in_both_notebooks(built):
+    given, solved = (
+        cell_of(path, "ex-7-2-task")[1].source for path in (built.given, built.solved)
+    )
+    assert given.startswith('<a id="ex-7-2"></a>\n\n### Exercise 7.2')
+    assert "· [← 7.1](#ex-7-1) · [7.3 →](#ex-7-3)\n" in given
+    assert given.replace("ex-7", "solved-7") == solved
+    last = cell_of(built.given, "ex-7-5-task")[1].source
+    assert "[← 7.4](#ex-7-4)" in last and "→" not in last
+
+
+def test_a_slide_has_no_links_between_exercises(built):
+    source = cell_of(built.solved, "ex-7-2-task")[1].source
+    assert links.unlinked(source) == (
+        "### Exercise 7.2: Title\n\n*class · more · difficulty 2 of 5 "
+        "· about 5 minutes · 1 point*\n\nA layer."
+    )
+
+
+def test_papers_are_linked_also_over_the_end_of_a_line():
+    text = "the paper (arXiv 1706.03762), and (arXiv\n1508.04025)."
+    assert links.papers(text) == (
+        "the paper ([arXiv 1706.03762](https://arxiv.org/abs/1706.03762)), and "
+        "([arXiv 1508.04025](https://arxiv.org/abs/1508.04025))."
+    )
+
+
+def test_every_paper_of_the_lessons_is_linked(books):
+    texts = [cell.source for book in books.values() for cell in book.cells]
+    found = [re.findall(r"(.)arXiv\s+\d", text) for text in texts]
+    assert {before for some in found for before in some} == {"["}
+
+
+def test_lessons_lead_on_and_back_and_to_the_answers(books):
+    names = list(books)
+    for number, (name, book) in enumerate(books.items()):
+        assert (book.cells[1].id, book.cells[-1].id) == ("nav-0", "nav-1")
+        top, end = book.cells[1].source, book.cells[-1].source
+        near = names[max(number - 1, 0) : number + 2]
+        ways = [f"({one}.ipynb)" for one in near if one != name]
+        assert all(way in top and way in end for way in ways), name
+        assert f"](../solutions/{name}.ipynb)" in end
+
+
+FOLDS = {
+    "x = 1\nassert x": ("x = 1", "assert x"),
+    "x = 1  # one\n\n# drawn\nfigure, [axes] = canvas(2, 2)\naxes.plot(x)": (
+        "x = 1  # one",
+        "# drawn\nfigure, [axes] = canvas(2, 2)\naxes.plot(x)",
+    ),
+    'show_figure(draw(x), "text")': ("", 'show_figure(draw(x), "text")'),
+    "print(x)\nassert x": ("print(x)", "assert x"),
+    "x = 1": ("x = 1", ""),
+    "assert x\nx + 1": ("assert x\nx + 1", ""),
+    "x + 1\nassert x": ("x + 1\nassert x", ""),  # split, it would display x + 1
+    "def f():\n    return canvas(2, 2)": ("def f():\n    return canvas(2, 2)", ""),
+    "%timeit x\nassert x": ("%timeit x\nassert x", ""),
+}
+
+
+@pytest.mark.parametrize("source", FOLDS)
+def test_what_only_draws_or_guards_is_split_off(source):
+    assert folds.split(source) == FOLDS[source]
+
+
+def test_a_folded_cell_says_so_and_keeps_what_belongs_to_it():
+    cell = nbformat.v4.new_code_cell("x = 1\nassert x", id="c-1")
+    cell.metadata = {
+        "tags": ["nbval-check-output"],
+        "slideshow": {"slide_type": "slide"},
+    }
+    shown, folded = folds.fold(cell)
+    assert (shown.id, folded.id) == ("c-1", "c-1-end")
+    assert shown.metadata.tags == ["nbval-check-output"]
+    assert folded.metadata == {
+        "tags": ["nbval-check-output", "hide-input"],
+        "jupyter": {"source_hidden": True},
+    }
+    cell = nbformat.v4.new_code_cell("assert x", metadata={"nbgrader": {}})
+    assert folds.fold(cell) == [cell] and "tags" not in cell.metadata
+
+
+def test_folding_changes_nothing_that_is_executed():
+    for path in lesson_paths():
+        lesson = read(path)
+        code = [cell.source for cell in lesson.cells if cell.cell_type == "code"]
+        parts = [part for source in code for part in folds.split(source)]
+        dumped = [ast.dump(ast.parse("\n".join(some))) for some in (code, parts)]
+        assert dumped[0] == dumped[1], path
+
+
+def test_a_lesson_imports_borrow_with_check_once(books):
+    for name, book in books.items():
+        code = [cell.source for cell in book.cells if cell.cell_type == "code"]
+        imports = [one for one in code if "helpers.checks import" in one]
+        assert len(imports) == 1 and notebooks.IMPORT in imports[0], name
+
+
+# --- what nbgrader needs --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -561,7 +679,7 @@ RED = {
         notebook_metadata,
         f"{GIVEN}: its metadata or format is not its lesson's.",
     ),
-    "a missing cell": (drop_cell, f"{GIVEN} has 17 cells, its lesson 18."),
+    "a missing cell": (drop_cell, f"{GIVEN} has 18 cells, its lesson 19."),
     "outputs for students": (
         damage(
             "given",
@@ -702,6 +820,10 @@ UNBUILDABLE = {
     "no task": (
         ('# %% [markdown] exercise="7.5"', "# %% [markdown]"),
         "exercise 7.5 needs one text cell that sets it.",
+    ),
+    "no import of check": (
+        ("from helpers.checks import check", "import helpers.checks"),
+        "`from helpers.checks import check` is missing: its checks need it.",
     ),
     "no check": (
         ('check("7.1", double)', "print(double)"),

@@ -14,10 +14,14 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from helpers.files import locked
 from tools import lab
+from tools.build.__main__ import text_of
+from tools.build.notebooks import METADATA
+from tools.changes import entries
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -235,6 +239,162 @@ def test_a_full_disk_leaves_nothing_half_written(course):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert {path: path.read_bytes() for path in work.iterdir()} == before
+
+
+# --- opened is not changed -----------------------------------------------------------
+
+
+def lesson(*sources):
+    """The text of a small notebook, as `make build` writes it."""
+    cells = [
+        nbformat.v4.new_code_cell(source, id=f"c-{n}")
+        for n, source in enumerate(sources)
+    ]
+    text = nbformat.v4.new_markdown_cell("A lesson", id="c-text")
+    text.metadata.slideshow = {"slide_type": "slide"}
+    notebook = nbformat.v4.new_notebook(cells=[text, *cells], metadata=dict(METADATA))
+    return text_of(notebook)
+
+
+def opened(text, ran=False):
+    """What JupyterLab 4.6 writes when a notebook was opened or run, and then saved."""
+    notebook = nbformat.reads(text, 4)
+    notebook.metadata.language_info = {
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+        "version": "3.11.7",
+    }
+    if ran:
+        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        for count, cell in enumerate(code, 1):
+            cell.outputs = [nbformat.v4.new_output("stream", text=f"{count}\n")]
+            cell.execution_count = count
+            cell.metadata |= {"scrolled": True, "jupyter": {"outputs_hidden": True}}
+        notebook.cells.append(nbformat.v4.new_code_cell(""))  # after the last cell
+    return nbformat.writes(notebook)
+
+
+@pytest.fixture
+def one_lesson(tmp_path):
+    """Return (notebook, mine, bring) of a course of one lesson that was brought."""
+    folders = tmp_path / "notebooks", tmp_path / "work"
+    folders[0].mkdir()
+    notebook, mine = (folder / "02_attention.ipynb" for folder in folders)
+    notebook.write_text(lesson("x = 1", "x + 1"))
+    lab.copy_notebooks(*folders)
+    return notebook, mine, lambda: lab.copy_notebooks(*folders)
+
+
+@pytest.mark.parametrize("ran", [False, True])
+def test_a_notebook_that_was_only_opened_or_run_is_updated(one_lesson, ran):
+    notebook, mine, bring = one_lesson
+    mine.write_text(opened(mine.read_text(), ran))
+    assert mine.read_text() != notebook.read_text()
+    assert bring() == []
+    notebook.write_text(lesson("x = 2", "x + 1"))
+    assert bring() == ["Updated 02_attention.ipynb, which you had not changed."]
+    assert (
+        mine.read_text() == notebook.read_text()
+        and len(list(mine.parent.glob("*.ipynb"))) == 1
+    )
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [("x = 3", "x + 1"), ("x = 1",), ("x + 1", "x = 1"), ("x = 1", "x + 1", "mine")],
+    ids=["edited", "deleted", "moved", "added"],
+)
+def test_a_change_of_one_cell_is_a_change(one_lesson, sources):
+    notebook, mine, bring = one_lesson
+    mine.write_text(opened(lesson(*sources)))
+    kept = mine.read_bytes()
+    notebook.write_text(lesson("x = 2", "x + 1"))
+    [told] = bring()
+    assert "yours is unchanged" in told and mine.read_bytes() == kept
+
+
+def test_new_metadata_reaches_an_untouched_notebook_and_no_other(one_lesson):
+    notebook, mine, bring = one_lesson
+    folded = nbformat.reads(notebook.read_text(), 4)
+    folded.cells[0].metadata.tags = ["hide-input"]
+    edited = lesson("x = 3", "x + 1")
+    for begun, expected in ((mine.read_text(), text_of(folded)), (edited, edited)):
+        mine.write_text(begun)
+        notebook.write_text(text_of(folded))
+        bring()
+        assert mine.read_text() == expected
+        assert len(list(mine.parent.glob("*.ipynb"))) == 1  # the text is the same
+
+
+def test_a_folder_of_the_first_edition_knows_what_was_opened(one_lesson):
+    notebook, mine, bring = one_lesson
+    marker = mine.with_name(lab.MARKER)
+    whole = lab.digest(notebook.read_bytes())  # as version 1 remembered it
+    marker.write_text(json.dumps({"notebooks": {mine.name: [whole]}}))
+    mine.write_text(opened(mine.read_text(), ran=True))
+    notebook.write_text(lesson("x = 2", "x + 1"))
+    assert bring() == ["Updated 02_attention.ipynb, which you had not changed."]
+
+
+def test_the_notebook_beside_is_not_placed_again_once_it_was_opened(one_lesson):
+    notebook, mine, bring = one_lesson
+    mine.write_text(lesson("mine"))
+    notebook.write_text(lesson("x = 2", "x + 1"))
+    assert "02_attention.new-2.ipynb" in bring()[0]
+    beside = mine.with_suffix(".new-2.ipynb")
+    beside.write_text(opened(beside.read_text()))
+    mine.with_name(lab.MARKER).unlink()
+    assert len(bring()) == 1  # the marker was missing
+    assert len(list(mine.parent.glob("*.ipynb"))) == 2
+
+
+CHANGES = """\
+# What is new
+
+## 2026-11-23
+
+- **02, 06**: Masks can be
+  moved.
+- **03**: A head.
+
+## 2026-11-22
+
+- **all**: Links.
+"""
+
+
+def test_make_lab_tells_what_is_new_in_what_it_updated(one_lesson):
+    notebook, mine, bring = one_lesson
+    changes = notebook.parent.with_name("CHANGELOG.md")
+    changes.write_text(CHANGES)
+    notebook.write_text(lesson("x = 2"))
+    updated = "Updated 02_attention.ipynb, which you had not changed."
+    assert bring() == [
+        *(updated, "What is new there:"),
+        *("  02, 06: Masks can be moved.", "  all: Links."),
+    ]
+    notebook.write_text(lesson("x = 3"))
+    assert bring() == [updated]  # each line is told once
+    changes.write_text(CHANGES.replace("- **03**", "- **02**: A test.\n- **03**"))
+    notebook.write_text(lesson("x = 4"))
+    assert bring()[1:] == ["What is new there:", "  02: A test."]
+
+
+def test_a_newcomer_is_told_no_news(course):
+    course[0].with_name("CHANGELOG.md").write_text(CHANGES)
+    assert len(lab.copy_notebooks(*course)) == 1
+    assert lab.copy_notebooks(*course) == []
+
+
+def test_every_entry_of_the_changelog_names_its_lessons():
+    items = entries((ROOT / "CHANGELOG.md").read_text("utf-8"))
+    lessons = {path.name[:2] for path in ROOT.glob("lessons/*.py")}
+    named = [set(item.split(":")[0].split(", ")) for item in items]
+    assert items and all(names == {"all"} or names <= lessons for names in named)
 
 
 # --- starting -------------------------------------------------------------------------

@@ -2,16 +2,17 @@
 
 The student's notebooks live in `work/`, which git ignores. A notebook that the student
 changed is never overwritten. When the course has a newer version of it, that is placed
-beside it, once, as `02_attention.new-2.ipynb`; a copy that nobody touched is updated.
-`work/.course.json` remembers which course versions came; its presence also tells the
-checks that they may record progress in this folder. Before anything is brought,
-`backups/` gets a dated copy of a `work/` that has changed since the newest one.
+beside it, once, as `02_attention.new-2.ipynb`; a copy that nobody changed is updated.
+Opened or run is not changed: what counts are the cells, see tools/changes.py.
+`work/.course.json` remembers which course versions came, and which lines CHANGELOG.md
+had; its presence also tells the checks that they may record progress in this folder.
+Before anything is brought, `backups/` gets a dated copy of a `work/` that has changed
+since the newest one.
 
 Needs the standard library, and JupyterLab in the same Python.
 """
 
 import argparse
-import hashlib
 import importlib.util
 import json
 import os
@@ -22,12 +23,15 @@ from pathlib import Path
 
 from helpers.files import Locked, locked, write_whole
 from tools.backup import back_up
+from tools.changes import CHANGES, concerning, digest, entries, identities
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKER = ".course.json"
 LOCK = ".course.lock"  # who brings notebooks or writes progress holds it
 PATIENCE = 30.0  # seconds for another `make lab` to bring its notebooks
 START = "00_start_here.ipynb"
+JUPYTER = Path(__file__).with_name("jupyter")  # settings and style of JupyterLab
+LAYOUT = ".layout"  # in work/: which tabs and side bars of JupyterLab are open
 
 
 class LabError(Exception):
@@ -41,7 +45,7 @@ def copy_notebooks(source: Path, work: Path, backups: Path | None = None) -> lis
     """Copy missing notebooks from `source` to `work` and keep every changed file there.
 
     Args:
-        source: the course's folder of notebooks.
+        source: the course's folder of notebooks; beside it lies CHANGELOG.md.
         work: the student's folder; it is made when it is missing.
         backups: where to keep a copy of `work` as it was before; None: nowhere.
 
@@ -76,35 +80,45 @@ def copy_notebooks(source: Path, work: Path, backups: Path | None = None) -> lis
 
 
 def _bring(notebooks: list[Path], work: Path) -> list[str]:
-    known, told = read_marker(work / MARKER)
-    before = json.dumps(known, sort_keys=True)
-    copied = 0
+    before, told = read_marker(work / MARKER)
+    known = {name: list(seen) for name, seen in before["notebooks"].items()}
+    copied, renewed = 0, set()
     for notebook in notebooks:
         new = not (work / notebook.name).exists()
         sentence = _bring_one(notebook, work, known.setdefault(notebook.name, []))
         copied += new
-        told += [sentence] if sentence else []
+        if sentence:
+            told.append(sentence)
+            renewed.add(notebook.name[:2])
     if copied:
         told.insert(0, f"Copied {copied} notebook{'s'[: copied > 1]} to {work}.")
-    if json.dumps(known, sort_keys=True) != before or not (work / MARKER).exists():
-        text = json.dumps({"notebooks": known}, indent=1, sort_keys=True) + "\n"
+    lines = _changes(notebooks[0].parent.with_name(CHANGES))
+    seen = set(before["changes"])
+    fresh = [line for line in lines if digest(line)[:12] not in seen]
+    if news := concerning(fresh, renewed):
+        told += ["What is new there:", *(f"  {line}" for line in news)]
+    seen |= {digest(line)[:12] for line in lines}
+    after = {"notebooks": known, "changes": sorted(seen)}
+    if after != before or not (work / MARKER).exists():
+        text = json.dumps(after, indent=1, sort_keys=True) + "\n"
         write_whole(work / MARKER, text.encode())
     return told
 
 
 def _bring_one(notebook: Path, work: Path, versions: list[str]) -> str | None:
-    """Bring one notebook; `versions` are the course's versions that came before it."""
+    """Bring one notebook; `versions` are digests of what the course brought before."""
     content, mine = notebook.read_bytes(), work / notebook.name
-    version = digest(content)
-    changed = version not in versions
-    if changed:
-        versions.append(version)
+    earlier = set(versions)
+    now = [digest(content), *identities(content)[:1]]  # the file, its cells
+    versions += [one for one in now if one not in earlier]
     if not mine.exists():
         write_whole(mine, content)
-    elif changed and digest(mine.read_bytes()) in versions[:-1]:
+    elif now[0] in earlier:
+        return None
+    elif earlier & {digest(mine.read_bytes()), *identities(mine.read_bytes())}:
         write_whole(mine, content)
         return f"Updated {mine.name}, which you had not changed."
-    elif changed and (beside := _place_beside(mine, content)):
+    elif now[-1] not in earlier and (beside := _place_beside(mine, content)):
         return (
             f"{mine.name} differs from the course's newest version: yours is "
             f"unchanged, and that one is beside it as {beside.name}."
@@ -112,11 +126,21 @@ def _bring_one(notebook: Path, work: Path, versions: list[str]) -> str | None:
     return None
 
 
+def _changes(path: Path) -> list[str]:
+    try:
+        return entries(path.read_text("utf-8"))
+    except OSError:  # a course without one
+        return []
+
+
 def _place_beside(mine: Path, content: bytes) -> Path | None:
     """Write `content` beside the student's file unless it is there already."""
     present = [mine, *mine.parent.glob(f"{mine.stem}.new-*{mine.suffix}")]
-    if any(path.read_bytes() == content for path in present):
-        return None
+    same = {digest(content), *identities(content)}
+    for path in present:
+        there = path.read_bytes()
+        if same & {digest(there), *identities(there)}:
+            return None
     number = 2
     while (beside := mine.with_suffix(f".new-{number}{mine.suffix}")).exists():
         number += 1
@@ -124,26 +148,31 @@ def _place_beside(mine: Path, content: bytes) -> Path | None:
     return beside
 
 
-def read_marker(path: Path) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the course versions that came here, and what to tell the student."""
+def read_marker(path: Path) -> tuple[dict, list[str]]:
+    """Return what came here, and what to tell the student.
+
+    "notebooks" holds digests of the course's versions by name of the notebook,
+    "changes" the beginnings of the digests of CHANGELOG.md's entries.
+    """
+    none = {"notebooks": {}, "changes": []}
     try:
-        known = json.loads(path.read_bytes())["notebooks"]
-        return {str(name): [str(v) for v in seen] for name, seen in known.items()}, []
+        marker = json.loads(path.read_bytes())
+        known = {
+            str(name): [str(one) for one in seen]
+            for name, seen in marker["notebooks"].items()
+        }
+        changes = [str(one) for one in marker.get("changes", [])]
+        return {"notebooks": known, "changes": changes}, []
     except FileNotFoundError:
         if not any(path.parent.glob("*.ipynb")):
-            return {}, []  # the first time
+            return none, []  # the first time
         state = "missing"
     except (ValueError, KeyError, TypeError, AttributeError):
         state = "damaged"
-    return {}, [
+    return none, [
         f"{path.name}, which remembers the versions of the notebooks, was {state} and "
         "is written again."
     ]
-
-
-def digest(content: bytes) -> str:
-    """Return the sha256 of a file's content."""
-    return hashlib.sha256(content).hexdigest()
 
 
 # --- JupyterLab --------------------------------------------------------------------
@@ -154,7 +183,10 @@ def lab_command(work: Path, extra: list[str]) -> list[str]:
     page = f"/lab/tree/{START}" if (work / START).exists() else "/lab"
     command = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
     command += ["--ServerApp.identity_provider_class=tools.lab_token.OwnToken"]
+    command += ["--ServerApp.contents_manager_class=tools.lab_contents.Contents"]
     command += [f"--ServerApp.root_dir={work}", f"--LabApp.default_url={page}"]
+    command += ["--MappingKernelManager.transport_encryption=auto"]  # no warning of it
+    command += [f"--LabApp.workspaces_dir={work / LAYOUT}"]  # not that of other courses
     command += ["--ServerApp.answer_yes=True"]  # one Ctrl-C ends it
     command += ["--Application.log_level=ERROR"]  # the address alone
     command += ["--LabApp.extension_manager=readonly", "--LabApp.news_url=None"]
@@ -169,15 +201,25 @@ def lab_environment() -> dict[str, str]:
     """Return an environment in which the kernel `python3` is this very Python."""
     environment = os.environ.copy()
     first_paths = {
-        "JUPYTER_PATH": Path(sys.prefix, "share", "jupyter"),  # its kernels
+        # its kernels; how pages are shown and exported
+        "JUPYTER_PATH": [Path(sys.prefix, "share", "jupyter"), JUPYTER],
         # asks the student no question, and leaves nbgrader's menus to instructors
-        "JUPYTER_CONFIG_PATH": Path(__file__).with_name("jupyter"),
-        "PYTHONPATH": ROOT,
+        "JUPYTER_CONFIG_PATH": [JUPYTER],
+        "PYTHONPATH": [ROOT],
     }
     for name, first in first_paths.items():
         others = filter(None, [environment.get(name)])
-        environment[name] = os.pathsep.join([str(first), *others])
+        environment[name] = os.pathsep.join([*map(str, first), *others])
     return environment
+
+
+def lay_out(work: Path) -> None:
+    """Open the table of contents, the first time; afterwards JupyterLab remembers."""
+    from jupyterlab_server.workspaces_handler import WorkspacesManager
+
+    if not (work / LAYOUT).exists():
+        first = (JUPYTER / "layout.json").read_text("utf-8")
+        WorkspacesManager(str(work / LAYOUT)).save("default", first)
 
 
 def serve(work: Path, extra: list[str]) -> int:
@@ -192,6 +234,7 @@ def serve(work: Path, extra: list[str]) -> int:
                 f"{package} is not installed for {sys.executable}: run `make setup`, "
                 "or `python -m pip install -r requirements.txt -e .`, and try again."
             )
+    lay_out(work)
     lab = subprocess.Popen(lab_command(work, extra), env=lab_environment())
     signal.signal(signal.SIGTERM, lambda *_: lab.terminate())
     while True:

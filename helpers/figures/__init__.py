@@ -1,7 +1,8 @@
 """What all figures share: one palette, axes, and a text for readers who can't see.
 
-Figures are PNG, because a fresh clone of a notebook shows nothing else. `show_figure`
-puts one into the notebook together with its alternative text.
+Figures are PNG, because a fresh clone of a notebook shows nothing else, with twice the
+pixels that the page gives them. `show_figure` puts one into the notebook together with
+its alternative text.
 """
 
 import base64
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from PIL import Image
 from torch import Tensor
 
 from helpers import first_edition
@@ -20,8 +22,10 @@ BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, YELLOW, GREY = "#CC79A7", "#56B4E9", "#F0E442", "#888888"
 WEIGHTS_MAP = "Blues"  # for weights from 0 to 1; readable when printed in grey
 SIGNED_MAP = "PuOr"  # for values on both sides of 0
+DENSITY = 100  # of a page's own pixels, to the inch
+COLOURS = 128  # in a PNG: enough for letters with soft edges, and half the bytes
 
-__all__ = ["canvas", "heat_map", "png", "show_figure"]
+__all__ = ["canvas", "described", "heat_map", "png", "show_figure"]
 __getattr__ = first_edition.forwarding(__name__)
 
 
@@ -36,16 +40,25 @@ def canvas(
         columns: axes beside each other
         rows: axes below each other
     """
-    figure = Figure(figsize=(width, height), layout="constrained", dpi=100)
+    figure = Figure(figsize=(width, height), layout="constrained", dpi=DENSITY)
     axes = figure.subplots(rows, columns, squeeze=False)
     return figure, list(axes.flat)
 
 
-def png(figure: Figure) -> bytes:
-    """The figure as PNG, the same bytes for the same figure."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()
+def png(figure: Figure, sharpness: int = 2) -> bytes:
+    """The figure as PNG, the same bytes for the same figure.
+
+    Args:
+        figure: what to draw
+        sharpness: pixels for each that the page gives it, across and down; modern
+            screens have two
+    """
+    drawn, small = io.BytesIO(), io.BytesIO()
+    density = sharpness * DENSITY
+    figure.savefig(drawn, format="png", dpi=density)
+    colours = Image.open(drawn).convert("RGB").quantize(COLOURS)
+    colours.save(small, format="PNG", dpi=(density, density), optimize=True)
+    return small.getvalue()
 
 
 def show_figure(picture: Figure | bytes, alt: str) -> None:
@@ -59,7 +72,15 @@ def show_figure(picture: Figure | bytes, alt: str) -> None:
 
     data = picture if isinstance(picture, bytes) else png(picture)
     bundle = {"image/png": base64.b64encode(data).decode(), "text/plain": alt}
-    display(bundle, raw=True, metadata={"image/png": {"alt": alt}})
+    display(bundle, raw=True, metadata=described(data, alt))
+
+
+def described(data: bytes, alt: str) -> dict:
+    """What a notebook has to know of a PNG: its text, and its size on the page."""
+    image = Image.open(io.BytesIO(data))
+    density = image.info.get("dpi", (DENSITY, DENSITY))[0]
+    width, height = (round(pixels * DENSITY / density) for pixels in image.size)
+    return {"image/png": {"alt": alt, "width": width, "height": height}}
 
 
 def heat_map(

@@ -108,7 +108,9 @@ def in_motion(weights: Tensor, words: Sequence[str], milliseconds: int = 900) ->
         _whole(table, words),
         *(_frame(table, words, n) for n in range(len(words))),
     ]
-    pictures = [Image.open(io.BytesIO(png(frame))).convert("RGB") for frame in frames]
+    pictures = [
+        Image.open(io.BytesIO(png(frame, 1))).convert("RGB") for frame in frames
+    ]
     small = [picture.quantize(64) for picture in pictures]
     buffer = io.BytesIO()
     small[0].save(

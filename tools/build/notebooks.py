@@ -10,7 +10,8 @@ A lesson is a py:percent script. The headers of its cells carry what is more tha
     # %% [markdown] slide="notes"      for the instructor: not in the student's notebook
     # %% tags=["nbval-check-output"]   deterministic: CI compares the output
 
-The check is a cell of its own, `check("2.2", scaled_dot_product_attention)`.
+The check is a cell of its own, `check("2.2", scaled_dot_product_attention)`. The build
+adds the links (links.py) and folds what a reader need not see (folds.py).
 """
 
 import ast
@@ -27,11 +28,13 @@ from nbformat import NotebookNode
 
 from helpers.checks.engine import exercises
 from helpers.checks.exercise import Exercise
-from tools.build import budgets
+from tools.build import budgets, links
+from tools.build.folds import fold
 from tools.build.stubs import LessonError, markdown_stub, regions, solved, stub
 
 ROOT = Path(__file__).resolve().parents[2]
-IMPORT = "from helpers.checks import borrow, check"
+IMPORT = "from helpers.checks import borrow, check"  # what a check cell needs
+LENDING = re.compile(r"^from helpers\.checks import (?=check\b)", re.MULTILINE)
 METADATA = {
     "kernelspec": {
         "display_name": "Python 3 (ipykernel)",
@@ -48,6 +51,8 @@ class Lesson:
 
     name: str
     cells: tuple[NotebookNode, ...]
+    before: links.Place | None = None  # the lesson before it
+    after: links.Place | None = None
 
     @property
     def number(self) -> int:
@@ -62,7 +67,19 @@ def read(path: Path) -> Lesson:
         cell.metadata.pop("lines_to_next_cell", None)
         if cell.cell_type == "markdown":
             cell.source = budgets.said(cell.source, path.stem, path.parents[1])
-    return Lesson(path.stem, tuple(notebook.cells))
+    return Lesson(path.stem, tuple(notebook.cells), *_neighbours(path))
+
+
+def _neighbours(path: Path) -> tuple[links.Place | None, ...]:
+    """The lessons before and after one, where there are."""
+    shelf = [None, *lesson_paths(path.parents[1]), None]
+    if path not in shelf:
+        return None, None
+    at = shelf.index(path)
+    return tuple(
+        one and links.place(one.stem, one.read_text("utf-8"))
+        for one in (shelf[at - 1], shelf[at + 1])
+    )
 
 
 def lesson_paths(root: Path = ROOT) -> list[Path]:
@@ -114,8 +131,13 @@ def _notebook(lesson: Lesson, for_student: bool) -> NotebookNode:
     _complete(lesson, known)
     cells = [_cell(cell, known, for_student) for cell in lesson.cells]
     _identify(lesson, cells)
+    _link(lesson, cells, for_student)
     if for_student:
         cells = [cell for cell in cells if not _for_instructors(cell)]
+    top, end = links.around(lesson.name, lesson.before, lesson.after, for_student)
+    cells[1:1] = [top] * bool(top.source)
+    cells += [end] * bool(end.source)
+    cells = [part for cell in cells for part in fold(cell)]
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=copy.deepcopy(METADATA))
     notebook.nbformat_minor = 5
     return notebook
@@ -140,10 +162,11 @@ def _cell(cell: NotebookNode, known: dict, for_student: bool) -> NotebookNode:
         source = stub(source, task) if for_student else solved(source, task)
         name, grade = _slug(task), _grade(_slug(task), solution=True)
     elif checked:
-        source, name = f"{IMPORT}\n\n{source}", f"{_slug(checked)}-check"
+        name = f"{_slug(checked)}-check"
         grade = _grade(name, points=known[checked].points, locked=True)
     else:
         name = None
+        source = LENDING.sub("from helpers.checks import borrow, ", source)
         if locked:
             grade = _grade("", locked=True)
     if slide:
@@ -155,6 +178,23 @@ def _cell(cell: NotebookNode, known: dict, for_student: bool) -> NotebookNode:
         "markdown": nbformat.v4.new_markdown_cell,
     }
     return kinds[cell.cell_type](source, metadata=meta, id=name or "later")
+
+
+def _link(lesson: Lesson, cells: list[NotebookNode], for_student: bool) -> None:
+    """Put links into the texts: to papers, and from exercise to exercise."""
+    tasks = [
+        cell.metadata.get("exercise") if cell.cell_type == "markdown" else None
+        for cell in lesson.cells
+    ]
+    order = [number for number in tasks if number]
+    for cell, number in zip(cells, tasks, strict=True):
+        if cell.cell_type == "markdown":
+            cell.source = links.papers(cell.source)
+        if number:
+            heading, facts, *text = cell.source.split("\n\n")
+            box = f"{heading}\n\n{facts}"
+            linked = links.exercise(box, number, order, for_student)
+            cell.source = "\n\n".join([linked, *text])
 
 
 def _for_instructors(cell: NotebookNode) -> bool:
@@ -263,6 +303,12 @@ def _complete(lesson: Lesson, known: dict[str, Exercise]) -> None:
             answered.append(number)
             if kind == "markdown" and not regions(cell.source, f"answer {number}"):
                 raise LessonError(f"exercise {number}: no model answer is marked.")
+    if checks and not any(
+        "from helpers.checks import" in cell.source for cell in cells
+    ):
+        raise LessonError(
+            "`from helpers.checks import check` is missing: its checks need it."
+        )
     titles = [c.metadata.get("exercise") for c in cells if c.cell_type == "markdown"]
     for number, exercise in known.items():
         if number not in answered and exercise.kind != "open":

@@ -7,13 +7,14 @@ replace every cell of an answer by its own words.
 import hashlib
 import logging
 import os
-import shutil
 import sys
 import warnings
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import nbformat
 
 from tools.build.stubs import LessonError
 
@@ -101,13 +102,29 @@ def lay_out(course: Path, notebooks: list[Path]) -> list[str]:
         for notebook in notebooks:
             source = course / "source" / notebook.stem / notebook.name
             source.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(notebook, source)
+            source.write_text(_self_reliant(notebook), "utf-8")
             _generate(course, notebook.stem)
     except OSError as error:
         raise CourseError(
             f"Could not write the course to {course} ({error.strerror or error})."
         ) from error
     return [notebook.stem for notebook in notebooks]
+
+
+def _self_reliant(path: Path) -> str:
+    """A notebook whose check cells import `check` themselves.
+
+    A student's notebook imports it once, at its top. That cell is the student's, and
+    whoever defines a `check` of their own must not grade themselves with it.
+    """
+    from tools.build import notebooks
+
+    notebook = nbformat.read(path, nbformat.NO_CONVERT)
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and notebooks.checked_exercise(cell.source):
+            call = cell.source.removeprefix(notebooks.IMPORT).strip()
+            cell.source = f"{notebooks.IMPORT}\n\n{call}"
+    return nbformat.writes(notebook, version=nbformat.NO_CONVERT) + "\n"
 
 
 def _config() -> str:

@@ -10,6 +10,8 @@ from nbformat import NotebookNode
 
 from helpers.checks.engine import find
 from helpers.checks.exercise import Exercise
+from tools.build.folds import TAG
+from tools.build.links import unlinked
 
 MOST_MISTAKES = 6  # in the speaker notes of one exercise
 NUMBERS = re.compile(r"(\d+\.\d+\w?)(?:\s+to\s+(\d+\.\d+\w?))?")
@@ -36,6 +38,8 @@ def slides(solution: NotebookNode, student: NotebookNode) -> list[Slide]:
         student: The student's notebook; its stubs are what is coded live.
     """
     stubs = {cell.id: cell for cell in student.cells}
+    ends = (cell for cell in solution.cells if cell.id.endswith("-end"))
+    drawn = {end.id[: -len("-end")] for end in ends if "show_figure" in end.source}
     deck: list[Slide] = []
     for cell in solution.cells:
         kind = cell.metadata.get("slideshow", {}).get("slide_type", "-")
@@ -57,6 +61,9 @@ def slides(solution: NotebookNode, student: NotebookNode) -> list[Slide]:
         if part == "-task":
             deck[-1].exercise = exercise
             deck[-1].notes.append(advice(exercise))
+            cell.source = unlinked(cell.source)
+        if cell.id in drawn:  # what a figure is drawn from is not the point either
+            cell.metadata.setdefault("tags", []).append(TAG)
         deck[-1].cells.append(stubs[cell.id] if answers else cell)
     _plan(deck)
     return [slide for slide in deck if slide.cells]

@@ -99,7 +99,8 @@ class Stack {
 }
 
 function enlarge(image) {
-  image.style.width = `${Math.round(image.naturalWidth * 1.5)}px`; // CSS limits it
+  const width = Number(image.getAttribute("width")) || image.naturalWidth;
+  image.style.width = `${Math.round(width * 1.5)}px`; // CSS limits it
 }
 
 function paginate() {

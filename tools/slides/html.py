@@ -12,6 +12,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from tools.build.folds import TAG
 from tools.slides.cells import Slide
 
 SIZE = 24  # of a formula, in its own units; on the slide it grows with the text
@@ -90,10 +91,11 @@ def output(one: NotebookNode) -> str:
     """One output of a code cell: a figure, or text."""
     data = one.get("data", {})
     if "image/png" in data:
-        alt = one.metadata.get("image/png", {}).get("alt", data.get("text/plain", ""))
+        about = one.metadata.get("image/png", {})
         source = "".join(data["image/png"].split())
-        alt = html.escape(alt)
-        return f'<img src="data:image/png;base64,{source}" alt="{alt}">'
+        alt = html.escape(about.get("alt", data.get("text/plain", "")))
+        width = f' width="{int(about["width"])}"' if "width" in about else ""
+        return f'<img src="data:image/png;base64,{source}" alt="{alt}"{width}>'
     text = one.get("text", data.get("text/plain", ""))
     return f'<pre class="output">{html.escape(ANSI.sub("", text).rstrip())}</pre>'
 
@@ -107,7 +109,8 @@ def cell(one: NotebookNode) -> str:
     else:
         figures = any("image/png" in each.get("data", {}) for each in one.outputs)
         drawing = figures and "show_figure" in one.source
-        body = "" if drawing else code(one.source)  # how it is drawn is not the point
+        hidden = drawing or TAG in one.metadata.get("tags", [])
+        body = "" if hidden else code(one.source)  # how it is drawn is not the point
         body += "".join(map(output, one.outputs))
     return f'<div class="{name}">{body}</div>'
 
