@@ -326,11 +326,11 @@ show_figure(
 
 # %% [markdown] slide="subslide"
 # Now move it with your own hand. Leave the scores divided by *nothing*, push d_head up
-# from 1, and watch one key take everything while the slope runs out. Which of the other
-# two divisors do you expect to help? Choose √d_head and push again: the scores stay
-# where they were, and so do the weights. Then choose d_head itself. All eight keys
-# become nearly alike, so a head that divides by too much can't point at anything.
-# Another random draw tells you that none of this was luck.
+# from 1, and watch one key take everything while the slope runs out. In another random
+# draw two keys may share it, but the other six get nothing. Which of the other divisors
+# do you expect to help? Choose √d_head and push again: the scores keep their size, and
+# no key takes it all. Then choose d_head itself. All eight keys become nearly alike, so
+# a head that divides by too much can't point at anything.
 
 # %%
 play(draw.sharpness())

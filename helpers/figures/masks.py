@@ -88,6 +88,7 @@ def masks_by_hand(words: Sequence[str]) -> Scene:
     ]
     for axes, title in zip(panels, ("who may attend", "weights"), strict=True):
         axes.set(title=title, xticks=[], yticks=[])
+        axes.spines[:].set_visible(False)  # the moving tables would cover them
         axes.set_xlabel("key", labelpad=46)
     panels[0].set_ylabel("query", labelpad=52)
     edges, span = np.arange(1, count) - 0.5, (-0.5, count - 0.5)
