@@ -7,16 +7,27 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from helpers.figures import attention, canvas, masks, play, png
+from helpers.figures import attention, canvas, generation, masks, play, png
+from helpers.generation import sampling
 
 WORDS = ["start", "zwei", "und", "vierzig"]
+ROWS = {name: torch.linspace(top, 0, 40)[None] for name, top in (("a", 8), ("$b", 2))}
+
+
+def letters(ids):
+    """A text for each id."""
+    return [chr(65 + one) for one in ids.tolist()]
+
+
 SCENES = {
     "sharpness": attention.sharpness,
     "masks": lambda: masks.masks_by_hand(WORDS),
+    "choosing": lambda: generation.choosing(ROWS, letters),
 }
 CONTROLS = [
     (name, key) for name, make in SCENES.items() for key in make().controls
@@ -210,3 +221,32 @@ def test_padding_in_front_is_not():
     assert np.allclose(np.nansum(both[1:], 1), 1)
     everything, _ = weights_table(padding=False, ahead=False)
     assert np.allclose(everything.sum(1), 1) and (everything > 0).all()
+
+
+@pytest.mark.lesson("11")
+@pytest.mark.parametrize(
+    ("heat", "k", "p"), [(1.0, "all", 1.0), (0.5, "3", 1.0), (2.0, "20", 0.5)]
+)
+def test_the_bars_are_what_is_drawn_from(heat, k, p):
+    scene = generation.choosing(ROWS, letters)
+    alt = scene.move(beginning="a", temperature=heat, top_k=k, top_p=p)
+    how = sampling.Settings(heat, None if k == "all" else int(k), p)
+    kept = sampling.filtered(ROWS["a"], torch.empty(1, 0, dtype=torch.long), how)[0]
+    shares = kept.softmax(0).numpy()
+    bars = [one.get_width() for one in scene.moving if isinstance(one, Rectangle)]
+    says, drawn = bars[:15], bars[15:]
+    assert np.allclose(says[:14], ROWS["a"][0].softmax(0)[:14], atol=1e-6)
+    assert np.allclose(drawn, [*shares[:14], shares[14:].sum()], atol=1e-6)
+    assert np.isclose(sum(says), 1) and np.isclose(sum(drawn), 1)
+    allowed = set(letters(kept.isfinite().nonzero()[:, 0]))
+    draws = re.search("Ten draws: (.*)[.]", alt)[1].split(", ")
+    assert len(draws) == 10 and set(draws) <= allowed
+    assert f"{len(allowed)} of 40 tokens left" in alt
+
+
+@pytest.mark.lesson("11")
+def test_lots_draw_with_the_given_probabilities():
+    shares = torch.tensor([0.1, 0.0, 0.6, 0.3])
+    lots = (torch.arange(1000) + 0.5) / 1000
+    counts = generation._by_lot(shares, lots).bincount(minlength=4)
+    assert counts.tolist() == [100, 0, 600, 300]
