@@ -12,7 +12,7 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from helpers.figures import attention, canvas, generation, masks, play, png
+from helpers.figures import attention, canvas, generation, masks, multi_head, play, png
 from helpers.generation import sampling
 
 WORDS = ["start", "zwei", "und", "vierzig"]
@@ -24,9 +24,18 @@ def letters(ids):
     return [chr(65 + one) for one in ids.tolist()]
 
 
+def look(text):
+    """Weights of 2 layers with 3 heads that depend on the text, and its tokens."""
+    tokens = ["[CLS]", *text.split(), "[SEP]"]
+    draws = torch.Generator().manual_seed(len(text))
+    size = 2, 3, len(tokens), len(tokens)
+    return torch.randn(size, generator=draws).softmax(-1), tokens
+
+
 SCENES = {
     "sharpness": attention.sharpness,
     "masks": lambda: masks.masks_by_hand(WORDS),
+    "own_sentence": lambda: multi_head.own_sentence(look, "so what", 1, 2),
     "choosing": lambda: generation.choosing(ROWS, letters),
 }
 CONTROLS = [
@@ -250,3 +259,40 @@ def test_lots_draw_with_the_given_probabilities():
     lots = (torch.arange(1000) + 0.5) / 1000
     counts = generation._by_lot(shares, lots).bincount(minlength=4)
     assert counts.tolist() == [100, 0, 600, 300]
+
+
+@pytest.mark.lesson("03")
+def test_the_list_names_the_strongest_looks_between_words():
+    table = np.full((5, 5), 0.001)
+    table[2, 3], table[3, 1], table[2, 2], table[1, 0], table[1, 4] = 0.7, 0.9, 1, 1, 1
+    tokens = ["[CLS]", "a", "b", "c", "[SEP]"]
+    found = multi_head._strongest(table, tokens)
+    assert found == [("c", "a", 0.9), ("b", "c", 0.7)]
+    assert len(multi_head._strongest(np.full((9, 9), 0.1), "abcdefghi")) == 10
+
+
+@pytest.mark.lesson("03")
+@pytest.mark.parametrize(
+    "text", ["", "one", "$5 and $6", " ".join("abcdefghijklmnopqr")]
+)
+def test_any_sentence_can_be_looked_at(text):
+    scene = multi_head.own_sentence(look, "so what", 1, 2)
+    alt = scene.move(text=text, layer=0, head=1)
+    [image] = (one for one in scene.moving if isinstance(one, AxesImage))
+    assert np.allclose(image.get_array(), look(text)[0][0, 1])
+    assert f"layer 0, head 1 in “{text}”" in alt
+    assert ("another word: none." in alt) == (len(text.split()) < 2)
+
+
+@pytest.mark.lesson("03")
+def test_a_sentence_is_read_once_for_all_heads():
+    read = []
+
+    def counted(text):
+        read.append(text)
+        return look(text)
+
+    scene = multi_head.own_sentence(counted, "so what", 1, 2)
+    for head in range(3):
+        scene.move(text="so what", layer=0, head=head)
+    assert read == ["so what"]

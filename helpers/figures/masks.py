@@ -22,7 +22,7 @@ from helpers.figures import (
     canvas,
     heat_map,
 )
-from helpers.figures.play import Choice, Labels, Scene, Switch
+from helpers.figures.play import QUICK, Choice, Labels, Scene, Switch
 from helpers.models.masks import look_ahead_mask, padding_mask
 
 OPEN, BLOCKED = SKY, "#555555"
@@ -81,7 +81,7 @@ def masks_by_hand(words: Sequence[str]) -> Scene:
     scores = torch.randint(-10, 21, (count, count), generator=draws) / 10
     figure, panels = canvas(8.6, 4, columns=2)
     tables = [
-        axes.imshow(np.zeros((count, count)), cmap=cmap, vmin=0, vmax=1)
+        axes.imshow(np.zeros((count, count)), cmap=cmap, vmin=0, vmax=1, **QUICK)
         for axes, cmap in zip(
             panels, (ListedColormap([BLOCKED, OPEN]), WITH_BLOCKED), strict=True
         )

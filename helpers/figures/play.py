@@ -31,6 +31,9 @@ from helpers.student.presence import person_present
 VIEW = "application/vnd.jupyter.widget-view+json"
 CARD = "max-width:100%;height:auto;padding:6px;border-radius:4px;background:white"
 
+# For tables that move: each field gets its colour once, not each of its pixels.
+QUICK = {"interpolation": "nearest", "interpolation_stage": "rgba"}
+
 
 @dataclass(frozen=True)
 class Slider:
