@@ -25,7 +25,7 @@ from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 from PIL import Image
 
-from helpers.figures import png, show_figure
+from helpers.figures import show_figure
 from helpers.student.presence import person_present
 
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -98,22 +98,20 @@ def play(scene: Scene) -> None:
         return
     from IPython.display import display
 
-    still = base64.b64encode(png(scene.figure)).decode()  # where no widget is drawn
-    view = {
-        "version_major": 2,
-        "version_minor": 0,
-        "model_id": hands_on(scene).model_id,
-    }
+    camera = Camera(scene)
+    still = base64.b64encode(camera.shot()).decode()  # where no widget is drawn
+    model = hands_on(camera).model_id
+    view = {"version_major": 2, "version_minor": 0, "model_id": model}
     bundle = {VIEW: view, "image/png": still, "text/plain": alt}
     display(bundle, raw=True, metadata={"image/png": {"alt": alt}})
 
 
-def hands_on(scene: Scene) -> Any:
+def hands_on(camera: "Camera") -> Any:
     """The widget of a scene: an `ipywidgets.VBox`, the controls above the picture."""
     import ipywidgets
 
+    scene = camera.scene
     handles = {key: _handle(one) for key, one in scene.controls.items()}
-    camera = Camera(scene)
     picture = ipywidgets.HTML()
 
     def move(_change: object = None) -> None:
@@ -163,6 +161,7 @@ class Camera:
     """Takes pictures of a scene, and draws each time only what moves."""
 
     def __init__(self, scene: Scene) -> None:
+        self.scene = scene
         self.canvas = FigureCanvasAgg(scene.figure)
         scene.start()
         self.canvas.draw()  # finds the layout, which stays
