@@ -35,14 +35,20 @@ def person_present() -> bool:
     )
 
 
+def notebook_path() -> Path | None:
+    """Where the running notebook lies; None where nobody says so."""
+    if not person_present():
+        return None  # a session's name may be that of another notebook
+    names = notebook_shell().user_ns.get(VSCODE), os.environ.get(SESSION)
+    known = (Path(name) for name in names if isinstance(name, str))
+    there = (path for path in known if path.is_absolute() and path.parent.is_dir())
+    return next(there, None)
+
+
 def notebook_folder() -> Path:
     """The folder of the running notebook; the working folder where it is not known."""
-    if not person_present():
-        return Path.cwd()  # a session's name may be that of another notebook
-    names = notebook_shell().user_ns.get(VSCODE), os.environ.get(SESSION)
-    known = (Path(name).parent for name in names if isinstance(name, str))
-    there = (path for path in known if path.is_absolute() and path.is_dir())
-    return next(there, Path.cwd())
+    path = notebook_path()
+    return path.parent if path else Path.cwd()
 
 
 def notebook_shell() -> Any:
