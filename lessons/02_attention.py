@@ -34,6 +34,7 @@ from helpers.checks import check
 from helpers.experiments.one_head import one_head
 from helpers.figures import attention as draw
 from helpers.figures import canvas, heat_map, show_figure
+from helpers.figures.play import play
 from helpers.models.attention import attention
 
 _ = torch.manual_seed(2)
@@ -322,6 +323,17 @@ show_figure(
 # %% [markdown]
 # It is not that numbers get "too large" for the computer. It is that the *spread* of
 # the scores grows with the width of a head, and the softmax hardens with it.
+
+# %% [markdown] slide="subslide"
+# Now move it with your own hand. Leave the scores divided by *nothing*, push d_head up
+# from 1, and watch one key take everything while the slope runs out. In another random
+# draw two keys may share it, but the other six get nothing. Which of the other divisors
+# do you expect to help? Choose √d_head and push again: the scores keep their size, and
+# no key takes it all. Then choose d_head itself. All eight keys become nearly alike, so
+# a head that divides by too much can't point at anything.
+
+# %%
+play(draw.sharpness())
 
 # %% [markdown] exercise="2.3"
 # How much slope is left, exactly? If $p = \mathrm{softmax}(z)$, then $\partial p_i /

@@ -34,6 +34,7 @@ from helpers.checks import check
 from helpers.figures import bertviz_view as bertviz
 from helpers.figures import multi_head as draw
 from helpers.figures import show_figure
+from helpers.figures.play import play
 from helpers.models import multi_head as course
 from helpers.models.attention import attention
 
@@ -680,6 +681,27 @@ show_figure(
     "Small attention maps of all 6 layers with 12 heads each. Head 2 of layer 0 is a "
     "sharp diagonal; in later layers many maps show a dark first column.",
 )
+
+# %% [markdown] slide="subslide"
+# Now the sentence is yours. The figure begins with the head that you met in lesson 02,
+# on its tired animal. Replace *tired* by *wide*, press Enter and look at the row of
+# *it*: does this one head know what you know? Then write a sentence of your own with a
+# pronoun in it, go through layers and heads, and see whether you find a head that looks
+# from the pronoun to the right word, and one that links verbs with their objects. What
+# you think you have found, try on a second sentence before you believe it.
+
+
+# %%
+def look(text: str) -> tuple[Tensor, list[str]]:
+    """The weights of all heads (layers, H, T, T), and the T tokens, at most 20."""
+    read = tokenizer(text, return_tensors="pt", truncation=True, max_length=20)
+    with torch.no_grad():
+        weights = torch.stack(bert(**read, output_attentions=True).attentions)[:, 0]
+    return weights, tokenizer.convert_ids_to_tokens(read["input_ids"][0])
+
+
+tired = "The animal did not cross the street because it was too tired."
+play(draw.own_sentence(look, tired, layer=3, head=1))
 
 # %% [markdown] slide="slide"
 # ## Look around: BertViz

@@ -30,6 +30,7 @@ from helpers import device, show, training
 from helpers.checks import check
 from helpers.figures import masks as draw
 from helpers.figures import show_figure
+from helpers.figures.play import play
 from helpers.models import masks
 from helpers.models.attention import attention
 from helpers.models.transformer import Transformer, TransformerConfig, cross_weights
@@ -298,6 +299,17 @@ print("same for all real queries:", torch.equal(both[real], ahead[real]))
 # Padding at the end lies in every real token's future, so the look-ahead mask hides it
 # already. The padding part starts to matter when padding stands elsewhere, or when the
 # future is open: in the encoder, and in the look from decoder to encoder.
+
+# %% [markdown] slide="subslide"
+# See it happen to the weights of one head, whose scores are random and stay the same.
+# Take the padding mask off and watch the rows of the real words: not one number moves.
+# Then put the padding in front, where a batch that is to be continued has it, and take
+# the mask off again: now every real word gives some of its weight to *pad*. With both
+# masks on, look at the first row. It has no key left, and a softmax over nothing but
+# minus infinity is 0/0, which is not a number.
+
+# %%
+play(draw.masks_by_hand(["start", "zwei", "und", "vierzig"]))
 
 # %% [markdown] slide="slide"
 # ## One word, four conventions

@@ -33,6 +33,7 @@ from helpers import pretrained, show
 from helpers.checks import check
 from helpers.figures import generation as draw
 from helpers.figures import show_figure
+from helpers.figures.play import play
 from helpers.generation import sampling
 from helpers.generation.beam import continue_text
 from helpers.generation.prompts import PROMPTS
@@ -444,6 +445,17 @@ show_figure(
     "don' the nucleus of 0.9 is one token; after 'If True, the' it is hundreds. A line "
     "marks k = 50.",
 )
+
+# %% [markdown] slide="subslide"
+# Now turn all three knobs at once. The outlines are what the model says, the bars are
+# what is drawn from, and the column on the right holds ten draws, always with the same
+# lots. Take top-p to 1 and the temperature to 2, and read the ten: the orange bar, the
+# tail, has taken over. Leave the temperature there and find a top-k and a top-p that
+# give you words you would let stand. Then keep your settings and change the beginning,
+# first to *You don*, then to *If True, the*. Does your k still fit? Does your p?
+
+# %%
+play(draw.choosing({prompt: last, **rows}, pieces))
 
 # %% [markdown] slide="subslide"
 # ### The same as the library's?

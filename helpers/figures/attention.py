@@ -4,11 +4,19 @@ import io
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import torch
 from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor
 
 from helpers.figures import BLUE, GREEN, GREY, ORANGE, RED, canvas, heat_map, png
+from helpers.figures.play import Choice, Labels, Scene, Slider
+
+DIVISORS = {  # what the scores are divided by, as a function of d_head
+    "nothing": lambda d_head: 1.0,
+    "√d_head": lambda d_head: d_head**0.5,
+    "d_head": lambda d_head: float(d_head),
+}
 
 
 def lookup(
@@ -70,6 +78,79 @@ def scale_curves(
     panels[0].set_yscale("log")
     panels[0].legend(frameon=False)
     return figure
+
+
+def sharpness() -> Scene:
+    """Let d_head and the scale of the scores move: how hard does the softmax get?"""
+    count = 8
+    figure, (left, right) = canvas(8, 3.3, columns=2)
+    places, start = range(count), [1e-9] * count
+    scores_bars = left.bar(places, start, color=GREY, width=0.7)
+    left.axhline(0, color="black", linewidth=0.8)
+    left.set_yscale("symlog", linthresh=1)
+    left.set(ylim=(-200, 200), title="scores of one query", ylabel="score")
+    ticks = [-100, -10, -1, 0, 1, 10, 100]
+    left.set_yticks(ticks, [str(tick).replace("-", "−") for tick in ticks])
+    weights_bars = right.bar(places, start, color=BLUE, width=0.7)
+    label = f"all {count} alike: {1 / count:.3f}"
+    right.axhline(1 / count, color=GREY, linestyle="--", linewidth=1, label=label)
+    right.set(ylim=(0, 1.3), title="its weights", yticks=[0, 0.25, 0.5, 0.75, 1])
+    right.legend(frameon=False, loc="upper left")
+    for axes in (left, right):
+        axes.set(xlabel="key", xlim=(-0.6, count - 0.4))
+        axes.set_xticks(places, [str(place + 1) for place in places])
+    beside_scores, above_weights = Labels(left), Labels(right)
+    told = Labels(right, size=10, align="right")
+
+    def move(d_head: int, divisor: str, draw: int) -> str:
+        scores = _random_scores(d_head, count, draw) / DIVISORS[divisor](d_head)
+        weights = scores.softmax(0)
+        largest, winner = weights.max(0)
+        slope = (weights * (1 - weights)).mean()
+        for bars, heights in ((scores_bars, scores), (weights_bars, weights)):
+            for bar, height in zip(bars, heights.tolist(), strict=True):
+                bar.set_height(height)
+        beside_scores.write(
+            [_signed(score) for score in scores.tolist()],
+            [(place, _beyond(score)) for place, score in enumerate(scores.tolist())],
+        )
+        above_weights.write(
+            [f"{share:.2f}" for share in weights.tolist()],
+            [(place, share + 0.05) for place, share in enumerate(weights.tolist())],
+        )
+        told.write([f"mean slope {slope:.3f}"], [(count - 0.55, 1.2)])
+        return (
+            f"One query and {count} keys of {d_head} random numbers, scores divided by "
+            f"{divisor}: the scores lie between {scores.min():.2f} and "
+            f"{scores.max():.2f}, the largest weight is {largest:.2f}, at key "
+            f"{winner + 1}, and the mean slope p(1-p) is {slope:.3f}."
+        )
+
+    controls = {
+        "d_head": Slider("d_head", (1, 4, 16, 64, 256, 1024), 64),
+        "divisor": Choice("scores divided by", tuple(DIVISORS), "nothing"),
+        "draw": Slider("random draw", (1, 2, 3, 4, 5, 6), 1),
+    }
+    moving = [*scores_bars, *weights_bars, beside_scores, above_weights, told]
+    return Scene(figure, controls, move, moving)
+
+
+def _beyond(score: float) -> float:
+    """Where a bar's number stands on an axis that is straight up to 1, then log."""
+    size = abs(score)
+    return (size + 0.4 if size < 1 else 1.8 * size) * (1 if score >= 0 else -1)
+
+
+def _signed(score: float) -> str:
+    """One digit after the point, a long minus, and no −0.0."""
+    return f"{round(score, 1) + 0.0:.1f}".replace("-", "−")
+
+
+def _random_scores(d_head: int, count: int, seed: int) -> Tensor:
+    """Dot products of one random query with `count` random keys: (count,)."""
+    draws = torch.Generator().manual_seed(seed)
+    query, keys = (torch.randn(n, 1024, generator=draws) for n in (1, count))
+    return (query * keys)[:, :d_head].sum(-1)
 
 
 def cost_curves(

@@ -1,13 +1,16 @@
 """Figures of lesson 11: next tokens, temperature, top-p, a beam, surprise, reward."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from helpers.figures import BLUE, GREEN, GREY, ORANGE, RED, SKY, canvas
+from helpers.figures.play import Choice, Labels, Scene, Slider
+from helpers.generation.sampling import Settings, filtered
 
 
 def readable(token: str) -> str:
@@ -95,6 +98,100 @@ def nuclei(rows: Mapping[str, Tensor], p: float, k: int) -> Figure:
     for axes in panels[1:]:
         axes.set(ylabel="")
     return figure
+
+
+def choosing(
+    rows: Mapping[str, Tensor], pieces: Callable[[Tensor], Sequence[str]]
+) -> Scene:
+    """Let temperature, top-k and top-p move over what a model says: what is drawn?
+
+    Args:
+        rows: beginning of a text -> scores (B=1, V) of the next token
+        pieces: ids (N,) -> N texts
+    """
+    shown, throws = 14, 10
+    figure, (axes,) = canvas(9, 4.4)
+    figure.set_layout_engine("none")
+    axes.set_position((0.17, 0.12, 0.53, 0.77))
+    places = np.arange(shown + 1)
+    says = axes.barh(places, places, color="none", edgecolor=GREY, height=0.8)
+    drawn = axes.barh(places, places, color=BLUE, height=0.5)
+    drawn[-1].set_color(ORANGE)
+    axes.set(xlim=(0, 1.12), ylim=(shown + 0.7, -0.7), yticks=[], xlabel="probability")
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
+    axes.plot([], [], color=GREY, label="what the model says")
+    axes.plot([], [], color=BLUE, linewidth=5, label="what is drawn from")
+    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 0.1))
+    _open(axes)
+    axes.text(1.24, -0.35, "ten draws", va="center")
+    names = Labels(axes, 10, "right", monospace=True)
+    numbers, title = Labels(axes, 8, "left"), Labels(axes, 11, "left")
+    written = Labels(axes, 10, "left", monospace=True)
+    lots = torch.rand(throws, generator=torch.Generator().manual_seed(0))
+
+    def move(beginning: str, temperature: float, top_k: str, top_p: float) -> str:
+        logits = rows[beginning]
+        how = Settings(temperature, None if top_k == "all" else int(top_k), top_p)
+        kept = filtered(logits, torch.empty(1, 0, dtype=torch.long), how)[0]
+        likely = logits[0].topk(shown).indices
+        tokens = [readable(one)[:12] for one in pieces(likely)]
+        heights = [_with_rest(one.softmax(-1), likely) for one in (logits[0], kept)]
+        for bars, some in zip((says, drawn), heights, strict=True):
+            for bar, width in zip(bars, some, strict=True):
+                bar.set_width(width)
+        left = int(kept.isfinite().sum())
+        names.write([*tokens, "all others"], [(-0.015, at) for at in places])
+        ends = np.maximum(*heights)
+        numbers.write(
+            [f"{share:.2f}" if share else "cut" for share in heights[1]],
+            [(end + 0.012, at) for at, end in zip(places, ends, strict=True)],
+        )
+        title.write([f"after “{beginning}”: {left:,} of {len(kept):,} tokens left"],
+                    [(-0.3, -1.2)])  # fmt: skip
+        lot = _by_lot(kept.softmax(-1), lots)
+        written.write(
+            [readable(one)[:12] for one in pieces(lot)],
+            [(1.24, at + 0.65) for at in range(throws)],
+        )
+        best = ", ".join(
+            f"{token} {share:.2f}"
+            for token, share in zip(tokens[:3], heights[1][:3], strict=True)
+        )
+        return (
+            f"The next token after “{beginning}” at temperature {temperature}, top-k "
+            f"{top_k}, top-p {top_p}: {left} of {len(kept)} tokens left; {best}; "
+            f"all beyond the {shown} likeliest {heights[1][-1]:.2f}. "
+            f"Ten draws: {', '.join(map(readable, pieces(lot)))}."
+        )
+
+    heat = (0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
+    few = ("1", "2", "3", "5", "10", "20", "50", "100", "500", "all")
+    part = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+    controls = {
+        "beginning": Choice("the text so far", tuple(rows), next(iter(rows))),
+        "temperature": Slider("temperature", heat, 1.0),
+        "top_k": Slider("top-k", few, "all"),
+        "top_p": Slider("top-p", part, 0.9),
+    }
+    moving = [*says, *drawn, names, numbers, title, written]
+    return Scene(figure, controls, move, moving)
+
+
+def _with_rest(shares: Tensor, some: Tensor) -> np.ndarray:
+    """Probabilities (V) of some tokens (N), and the sum of all others: (N + 1,)."""
+    rest = shares.double().index_fill(0, some, 0).sum()
+    return torch.cat([shares[some].double(), rest[None]]).numpy()
+
+
+def _by_lot(shares: Tensor, lots: Tensor) -> Tensor:
+    """Draw from probabilities (V): each lot in [0, 1) points at a token.
+
+    The same lot points at a likely token as long as there are likely ones, so that a
+    slider that is moved a little changes few of the draws.
+    """
+    falling, order = shares.double().sort(descending=True)
+    spots = torch.searchsorted(falling.cumsum(0), lots.double())
+    return order[spots.clamp(max=int((falling > 0).sum()) - 1)]
 
 
 def beam_tree(first: Tensor, second: Tensor, tokens: str, width: int) -> Figure:

@@ -3,14 +3,30 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import torch
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from helpers.figures import BLUE, GREEN, GREY, ORANGE, RED, SKY, canvas, heat_map
+from helpers.figures import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    SKY,
+    WEIGHTS_MAP,
+    YELLOW,
+    canvas,
+    heat_map,
+)
+from helpers.figures.play import QUICK, Choice, Labels, Scene, Switch
+from helpers.models.masks import look_ahead_mask, padding_mask
 
 OPEN, BLOCKED = SKY, "#555555"
+WITH_BLOCKED = colormaps[WEIGHTS_MAP].with_extremes(bad=BLOCKED)
 
 
 def mask_grid(
@@ -52,6 +68,97 @@ def mask_grids(
         axes.set(ylabel="")
         axes.set_yticklabels([])
     return figure
+
+
+def masks_by_hand(words: Sequence[str]) -> Scene:
+    """Let the reader take masks on and off: what becomes of the weights?
+
+    Args:
+        words: of a sentence; one token of padding joins them
+    """
+    count = len(words) + 1
+    draws = torch.Generator().manual_seed(0)
+    scores = torch.randint(-10, 21, (count, count), generator=draws) / 10
+    figure, panels = canvas(8.6, 4, columns=2)
+    tables = [
+        axes.imshow(np.zeros((count, count)), cmap=cmap, vmin=0, vmax=1, **QUICK)
+        for axes, cmap in zip(
+            panels, (ListedColormap([BLOCKED, OPEN]), WITH_BLOCKED), strict=True
+        )
+    ]
+    for axes, title in zip(panels, ("who may attend", "weights"), strict=True):
+        axes.set(title=title, xticks=[], yticks=[])
+        axes.spines[:].set_visible(False)  # the moving tables would cover them
+        axes.set_xlabel("key", labelpad=46)
+    panels[0].set_ylabel("query", labelpad=52)
+    edges, span = np.arange(1, count) - 0.5, (-0.5, count - 0.5)
+    grid = [
+        line(edges, *span, color="white")
+        for axes in panels
+        for line in (axes.vlines, axes.hlines)
+    ]
+    names = [Labels(axes, 10, "right", turn=45) for axes in panels]
+    names.append(Labels(panels[0], 10, "right"))
+    dots, numbers = Labels(panels[0], 14), Labels(panels[1], 9)
+
+    def move(padding: bool, ahead: bool, place: str) -> str:
+        in_front = place == "in front"
+        order = [count - 1, *range(count - 1)] if in_front else list(range(count))
+        tokens = [[*words, "pad"][one] for one in order]
+        ids = torch.tensor([[0 if token == "pad" else 1 for token in tokens]])
+        allowed = torch.ones(count, count, dtype=torch.bool)
+        if padding:
+            allowed = allowed & padding_mask(ids)[0, 0]
+        if ahead:
+            allowed = allowed & look_ahead_mask(count)
+        there = scores[order][:, order].masked_fill(~allowed, float("-inf"))
+        weights = there.softmax(-1)
+        tables[0].set_data(allowed.numpy())
+        tables[1].set_data(np.ma.masked_array(weights.numpy(), ~allowed.numpy()))
+        spots = [(at, count - 0.35) for at in range(count)]
+        for one in names[:2]:
+            one.write(tokens, spots)
+        names[2].write(tokens, [(-0.6, at) for at in range(count)])
+        open_fields = allowed.nonzero().flip(1).numpy()
+        dots.write(["•"] * len(open_fields), open_fields)
+        _write_weights(numbers, weights, allowed)
+        return _told(padding, ahead, place, tokens, allowed)
+
+    controls = {
+        "padding": Switch("padding mask", True),
+        "ahead": Switch("look-ahead mask", True),
+        "place": Choice("padding stands", ("at the end", "in front"), "at the end"),
+    }
+    return Scene(figure, controls, move, [*tables, *grid, *names, dots, numbers])
+
+
+def _write_weights(numbers: Labels, weights: Tensor, allowed: Tensor) -> None:
+    """Write every weight into its field: 0 where it is blocked, NaN in an empty row."""
+    texts, places, colours = [], [], []
+    for (row, column), weight in np.ndenumerate(weights.numpy()):
+        seen = bool(allowed[row, column])
+        texts.append(f"{weight:.2f}" if seen else "NaN" if np.isnan(weight) else "0")
+        places.append((column, row))
+        light = YELLOW if np.isnan(weight) else "white"
+        colours.append("black" if seen and weight <= 0.6 else light)
+    numbers.write(texts, places, colours)
+
+
+def _told(
+    padding: bool, ahead: bool, place: str, tokens: Sequence[str], allowed: Tensor
+) -> str:
+    """The alternative text of masks and weights."""
+    on = [name for name, one in (("padding", padding), ("look-ahead", ahead)) if one]
+    rows = [
+        f"{token} may attend to "
+        + (
+            ", ".join(k for k, seen in zip(tokens, row, strict=True) if seen)
+            or "nobody"
+        )
+        for token, row in zip(tokens, allowed.tolist(), strict=True)
+    ]
+    masks = f"Masks: {' and '.join(on) or 'none'}. Padding stands {place}. "
+    return masks + "; ".join(rows) + "."
 
 
 def shifted(tokens: Sequence[str]) -> Figure:

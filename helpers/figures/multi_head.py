@@ -1,6 +1,7 @@
 """Figures of lesson 03: a projection, the way through the heads, what heads look at."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,6 +21,7 @@ from helpers.figures import (
     canvas,
     heat_map,
 )
+from helpers.figures.play import QUICK, Labels, Scene, Slider, Words
 
 TOKEN_COLOURS = (SKY, ORANGE, GREEN, PURPLE, YELLOW)
 
@@ -197,3 +199,86 @@ def score_maps(scores: Mapping[str, Tensor]) -> Figure:
         axes.set(xticks=range(0, heads, 2), yticks=range(layers))
     figure.colorbar(picture, ax=panels, label="mean weight", shrink=0.6)
     return figure
+
+
+def own_sentence(
+    look: Callable[[str], tuple[Tensor, Sequence[str]]],
+    sentence: str,
+    layer: int,
+    head: int,
+) -> Scene:
+    """Let the reader write a sentence and go through the heads of a model.
+
+    Args:
+        look: text -> the weights of all heads (layers, H, T, T), and T tokens; the
+            first token and the last one are special
+        sentence: to begin with
+        layer: to begin with
+        head: to begin with
+    """
+    look = lru_cache(maxsize=1)(look)
+    layers, heads = look(sentence)[0].shape[:2]
+    figure, (axes,) = canvas(8, 4.8)
+    figure.set_layout_engine("none")
+    axes.set_position((0.155, 0.19, 0.445, 0.445 * 8 / 4.8))
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+    image = axes.imshow(
+        np.zeros((1, 1)), cmap=WEIGHTS_MAP, vmin=0, vmax=1, extent=(0, 1, 1, 0), **QUICK
+    )
+    axes.text(1.08, 0.03, "strongest looks at another word", va="center")
+    axes.text(0.5, 1.21, "key", ha="center")
+    axes.text(-0.3, 0.5, "query", va="center", rotation=90)
+    queries, keys = Labels(axes, 9, "right"), Labels(axes, 9, "right", turn=45)
+    title, asking, asked = (
+        Labels(axes, 12),
+        Labels(axes, align="right"),
+        Labels(axes, align="left"),
+    )
+
+    def move(text: str, layer: int, head: int) -> str:
+        weights, tokens = look(text)
+        table = weights[layer, head].numpy()
+        image.set_data(table)
+        spots = (np.arange(len(tokens)) + 0.5) / len(tokens)
+        queries.write(tokens, [(-0.015, spot) for spot in spots])
+        keys.write(tokens, [(spot, 1.02) for spot in spots])
+        title.write([f"layer {layer}, head {head}"], [(0.5, -0.04)])
+        looks = _strongest(table, tokens)
+        heights = [0.12 + 0.075 * at for at in range(len(looks))]
+        asking.write([one for one, _, _ in looks], [(1.48, y) for y in heights])
+        asked.write(
+            [part for _, one, share in looks for part in (f"{share:.2f}", "→", one)],
+            [(x, y) for y in heights for x in (1.08, 1.51, 1.58)],
+        )
+        best = "; ".join(f"{one} → {other} {share:.2f}" for one, other, share in looks)
+        return (
+            f"Attention of layer {layer}, head {head} in “{text}”, a row for each "
+            f"token that asks. Strongest looks at another word: {best or 'none'}."
+        )
+
+    controls = {
+        "text": Words("your sentence", sentence),
+        "layer": Slider("layer", range(layers), layer),
+        "head": Slider("head", range(heads), head),
+    }
+    return Scene(figure, controls, move, [image, queries, keys, title, asking, asked])
+
+
+def _strongest(
+    table: np.ndarray, tokens: Sequence[str], count: int = 10
+) -> list[tuple[str, str, float]]:
+    """The largest weights (T, T) between two different tokens: who, whom, how much.
+
+    The first token and the last one, which are special, are left out.
+    """
+    inner = table[1:-1, 1:-1].round(2)
+    looks = sorted(
+        (-share, row, column)
+        for (row, column), share in np.ndenumerate(inner)
+        if row != column and share >= 0.01
+    )
+    return [
+        (tokens[row + 1], tokens[column + 1], -share)
+        for share, row, column in looks[:count]
+    ]
