@@ -18,6 +18,9 @@ NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout=600 \
 # What may depend on the code path that torch takes on a processor.
 PROCESSOR := -m processor tests/test_checks.py tests/test_engine.py \
              tests/test_transcripts.py tests/test_models_*.py
+# Of these `make test` puts some to each exercise, in turn.
+BAD := tests/test_checks.py::test_a_bad_answer_ends_in_a_clear_outcome \
+       tests/test_checks.py::test_the_right_result_in_another_dtype_ends_in_an_outcome
 BEYOND_AVX2 := import sys, torch; \
                sys.exit(torch.backends.cpu.get_cpu_capability() != "AVX512")
 
@@ -95,8 +98,8 @@ kill-matrix: setup  ## put right and wrong answers to their checks, over 20 seed
 	COURSE_SEEDS=20 $(UNIT) tests/test_checks.py -k "independent_solution or the_reference_passes"
 	$(PY) -m tools.proofs.kill_matrix --jobs 2 $(ARGS)
 
-deep: setup  ## first-edition notebooks in full, 2,000 bad answers drawn at random
-	COURSE_DEEP=1 $(UNIT) tests/test_first_edition.py tests/test_robustness.py
+deep: setup  ## first-edition notebooks in full, and all bad answers to all exercises
+	COURSE_DEEP=1 $(UNIT) tests/test_first_edition.py tests/test_robustness.py $(BAD)
 
 hostile: $(CLASSROOM)  ## grade a class with bad intentions, and look at it in Chromium
 	COURSE_DEEP=1 $(UNIT) tests/hostile

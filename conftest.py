@@ -64,7 +64,7 @@ ON_PROCESSORS = ("test_engine.py", "test_transcripts.py", "test_models_*.py")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep the chosen lesson's tests; group and order what takes long."""
+    """Keep the chosen lesson's tests; group them, and let the longest begin."""
     wanted = lesson_number(os.environ.get("COURSE_LESSON"))
     if wanted is not None:
         dropped = [item for item in items if wanted not in lessons_of(item)]
@@ -77,7 +77,7 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.xdist_group(f"solution {item.path.stem}"))
         elif any(map(item.path.match, ON_PROCESSORS)):
             item.add_marker(pytest.mark.processor)
-    items.sort(key=turn)
+    items[:] = in_order(items)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -89,6 +89,17 @@ def pytest_collection_finish(session):
     for item in session.items:
         if "_nodeid" in vars(item):
             item._id = coerce_node_id(item._nodeid)
+
+
+def in_order(items: list) -> list:
+    """Return tests as they should begin; those of a group follow one another."""
+    first: dict[str, int] = {}  # of each group: its first test's place
+    order = []
+    for place, item in enumerate(items):
+        mark = item.get_closest_marker("xdist_group")
+        group = mark.args[0] if mark else item.nodeid
+        order.append((turn(item), first.setdefault(group, place), place))
+    return [items[place] for _, _, place in sorted(order)]
 
 
 def turn(item) -> int:

@@ -3,6 +3,8 @@
 A check puts every known mistake to the cases of an answer that is wrong, so the tests
 of an exercise with n mistakes run each of them n times. What a run does depends on the
 answer, on the case and, for a class, on the module whose weights it takes over.
+
+The runs of one exercise are remembered at a time: those of all would fill gigabytes.
 """
 
 import io
@@ -17,6 +19,8 @@ from helpers.checks.observe import Run, TimeUp
 _runs: dict[tuple, tuple] = {}
 _lost: dict[int, tuple] = {}
 _failures: dict[tuple, tuple] = {}
+_written: dict[tuple, tuple] = {}
+_of: list[str] = []  # the exercise that all these runs are of
 _run_case = observe.run_case
 _failure, _exchanged = recognise.failure, recognise._exchanged
 
@@ -29,7 +33,7 @@ def cases_of(exercise_id: str, seed: int) -> list:
 
 def run_case(thing, answer, case, limit=60.0, donor=None, seed=0) -> Run:
     """`observe.run_case`, or what it gave before."""
-    weights = _weights(donor, answer.parts)
+    weights = weights_of(donor, answer.parts)
     if weights is None:
         return _run_case(thing, answer, case, limit, donor, seed)
     key = (id(thing), id(case), weights, seed)
@@ -46,6 +50,14 @@ def lost_in_float32(answer, case) -> dict[str, float]:
     if id(case) not in _lost:
         _lost[id(case)] = observe.lost_in_float32(answer, case), case
     return _lost[id(case)][0]
+
+
+def weights_of(donor, parts) -> bytes | None:
+    """`_weights`, asked once for each donor: no run changes what it takes from."""
+    key = id(donor), parts
+    if key not in _written:
+        _written[key] = _weights(donor, parts), donor
+    return _written[key][0]
 
 
 class _Weights(pickle.Pickler):
@@ -72,7 +84,7 @@ def _weights(donor, parts) -> bytes | None:
 
 def failure(thing, answer, case, donor) -> tuple:
     """`recognise.failure`, or what it gave before; what it watches really runs."""
-    weights = _weights(donor, answer.parts)
+    weights = weights_of(donor, answer.parts)
     key = (id(thing), id(case), weights)
     if weights is None or key not in _failures:
         mine, recognise.run_case = recognise.run_case, _run_case
@@ -96,8 +108,24 @@ def _pair_of(base, steps):
         return _exchanged(base, steps)
 
 
-def remember(patch) -> None:
-    """Make the engine ask here, as long as a monkeypatch lasts."""
+def forget(exercise_id: str = "") -> None:
+    """Drop all runs, but for those of one exercise."""
+    if _of != [exercise_id]:
+        for remembered in (_runs, _lost, _failures, _written):
+            remembered.clear()
+        cases_of.cache_clear()
+        exchanged.cache_clear()
+    _of[:] = [exercise_id]
+
+
+def remember(patch, exercise_id: str = "") -> None:
+    """Make the engine ask here, as long as a monkeypatch lasts.
+
+    Args:
+        patch: puts the engine's own functions back
+        exercise_id: the exercise that is tested: runs of another one are dropped
+    """
+    forget(exercise_id)
     patch.setattr(recognise, "failure", failure)
     patch.setattr(recognise, "_exchanged", _pair_of)
     patch.setattr(engine, "lost_in_float32", lost_in_float32)

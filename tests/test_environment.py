@@ -10,6 +10,7 @@ import tomllib
 from importlib.metadata import distributions as installed
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib
 import pytest
@@ -331,3 +332,31 @@ def test_tests_of_one_group_run_on_one_worker(tmp_path):
     assert run.returncode == 0, run.stdout + run.stderr
     workers = (tmp_path / "workers").read_text().split()
     assert len(workers) == 8 and len(set(workers)) == 1
+
+
+class Collected:
+    """What the order of the tests asks of one."""
+
+    def __init__(self, name, group="", notebook=""):
+        self.nodeid, self.callspec = name, SimpleNamespace(id=notebook)
+        self.marks = {"notebooks": notebook, "xdist_group": group}
+
+    def get_closest_marker(self, name):
+        value = self.marks[name]
+        return SimpleNamespace(args=(value,)) if value else None
+
+
+def test_long_notebooks_begin_and_tests_of_a_group_follow_one_another():
+    """So what they share is there once, and forgotten when the next group begins."""
+    tests = [
+        Collected("a[2.1]", "2.1"),
+        Collected("a[2.2]", "2.2"),
+        Collected("b"),
+        Collected("c[2.1]", "2.1"),
+        Collected("notebook 02", notebook="02_attention"),
+        Collected("notebook 09", notebook="09_bert"),
+        Collected("d[2.2]", "2.2"),
+    ]
+    names = [item.nodeid for item in conftest.in_order(tests)]
+    assert names[:2] == ["notebook 09", "notebook 02"]
+    assert names[2:] == ["a[2.1]", "c[2.1]", "a[2.2]", "d[2.2]", "b"]

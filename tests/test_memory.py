@@ -42,9 +42,25 @@ def test_other_weights_and_other_settings_are_other_runs():
     other = copy.deepcopy(donor)
     run = memory.run_case(answer.reference, answer, case, donor=donor)
     assert memory.run_case(answer.reference, answer, case, donor=other) is run
+    other = copy.deepcopy(donor)
     with torch.no_grad():
         next(getattr(other, answer.parts[0]).parameters()).add_(1.0)
+    before = memory._weights(other, answer.parts)
     assert memory.run_case(answer.reference, answer, case, donor=other) is not run
+    assert memory._weights(other, answer.parts) == before  # so it is asked for once
+
+
+def test_the_runs_of_one_exercise_are_remembered_at_a_time(monkeypatch):
+    exercise = find("2.1")
+    with monkeypatch.context() as patch:
+        memory.remember(patch, "2.1")
+        tried(exercise, exercise.misconceptions[0], 0, 1)
+    held, cases = len(memory._runs), memory.cases_of("2.1", 1)
+    assert held > 0
+    memory.forget("2.1")
+    assert len(memory._runs) == held and memory.cases_of("2.1", 1) is cases
+    memory.forget("2.2")
+    assert not memory._runs and memory.cases_of("2.1", 1) is not cases
 
 
 def test_what_cannot_be_compared_is_run_again():

@@ -21,14 +21,16 @@ from tools.build.notebooks import checked_exercise
 ROOT = Path(__file__).resolve().parent.parent
 BORROW = "from helpers.checks import borrow"
 # The cells that train are the same in the solutions, where nbval runs them in full and
-# compares what they print. Here they take a few steps: enough to meet a name or a shape
-# that an untouched notebook does not have. `make students` lets them train to the end.
+# compares what they print. Here they take a few steps and are tried on a few examples:
+# enough to meet a name or a shape that an untouched notebook does not have.
+# `make students` lets them train to the end.
 TRAINING = ("06", "07", "08", "09", "10")
 IN_FULL = "COURSE_DEEP" in os.environ
 BRIEFLY = """
 import functools, inspect, sys
 from helpers.experiments import character_models, recall
-from helpers.reading import fine_tuning, small_trials
+from helpers.generation import beam, decoding
+from helpers.reading import fine_tuning, reviews, small_trials
 from helpers.training import loop
 
 def briefly(function, name, few):
@@ -47,8 +49,10 @@ def briefly(function, name, few):
 
 for train in (loop.train, character_models.train_on_characters, recall.train_to_recall):
     briefly(train, "steps", lambda steps: min(steps, 3))
-briefly(fine_tuning.fine_tune, "rows", lambda rows: rows[:32])
-briefly(small_trials.trial, "train", lambda rows: rows[:32])
+for search in (decoding.greedy_decode, beam.beam_search):
+    briefly(search, "max_new_tokens", lambda count: min(count, 3))
+for read in (fine_tuning.fine_tune, reviews.in_order, small_trials.below):
+    briefly(read, "rows", lambda rows: rows[:16])
 """
 OURS = re.compile(r"exercise \d+\.\d+[a-z]?")
 

@@ -121,9 +121,11 @@ def _one(name: str, notebook: Callable, points: str = "2", **others: object) -> 
     return Student(name, _in(name, notebook), points, **others)
 
 
-def _named(name: str | bytes, **others: object) -> Student:
-    """A student whose name is the attack."""
-    return Student(readable(os.fsdecode(name)), _in(name, answered), "2", **others)
+def _named(
+    name: str | bytes, notebook: Callable = answered, **others: object
+) -> Student:
+    """A student whose name is an attack, and perhaps the notebook too."""
+    return Student(readable(os.fsdecode(name)), _in(name, notebook), "2", **others)
 
 
 def _path(where: Path, student: str) -> Path:
@@ -153,28 +155,24 @@ def _half_a_letter() -> NotebookNode:
 BROKEN = b"\xfc" * 80
 SPOOF = "zoe\nline 99 02_attention: 19 of 19 points"
 CLASS = [
-    _one("anna", lambda: handed.solved(), "19", sample=True),
+    _one("anna", lambda: handed.solved(), "19"),
     _one("ben", lambda: handed.filled({"ex-2-2": handed.solution("ex-2-2")}), "4"),
     _one("cleo", lambda: handed.filled({}), "0"),
     _one("dan", answered),
-    _one("eva", lambda: written("The rows of a softmax sum to **one**."), sample=True),
     _one("writes script", lambda: written(MARKDOWN), sample=True),
     _one("script beside", lambda: beside(new_markdown_cell(MARKDOWN))),
     _one("raw script", lambda: beside(new_raw_cell(SCRIPT))),
-    _one("shows script", lambda: amid(SHOW), sample=True),
-    _one("shows much", lambda: amid(MUCH), sample=True),
-    _one("lists names", lambda: instead(A_LIST_FOR_A_NAME), sample=True),
     _one("own line", lambda: instead(A_LINE_OF_MY_OWN)),
     _one("half a letter", _half_a_letter),
     Student("pipe", _pipe, "", "it is a special file, not a file", sample=True),
     Student("hole", _hole, "", "the file is larger than 20 MB", sample=True),
     Student("deep", _bytes("deep", b"[" * 100_000), "", "(not JSON)", sample=True),
     Student("odd", _bytes("odd", b'{"cells": [{}]}'), "", "but no notebook"),
-    _named("x" * 250, sample=True),
+    _named("x" * 250, lambda: instead(A_LIST_FOR_A_NAME), sample=True),
     _named(BROKEN),
-    _named(SPOOF, sample=True),
+    _named(SPOOF, lambda: amid(MUCH), sample=True),
     _named("\x1b[31mred"),
-    _named(" =1+1"),
+    _named(" =1+1", lambda: written("Rows sum to **one**."), sample=True),
     _named("＝1+1"),
-    _named('<img src=x onerror="1">', sample=True),
+    _named('<img src=x onerror="1">', lambda: amid(SHOW), sample=True),
 ]
