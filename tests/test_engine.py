@@ -458,6 +458,19 @@ def test_what_a_look_does_not_find_is_said_to_be_missing():
     short = replace(right, judged=rest)
     lines = told._wrong(DOUBLED, DOUBLED.answers[0], case, short, right, Yardstick())
     assert lines[-1] == "two: expected 2, but there is none."
+    other = replace(right, judged={"inputs": "unchanged", "three": 3})
+    lines = told._wrong(DOUBLED, DOUBLED.answers[0], case, other, right, Yardstick())
+    assert lines[-1] == "Expected: one 1. What came instead: three 3."
+
+
+def test_what_a_class_is_built_with_has_names():
+    class Scaled(nn.Module):
+        def __init__(self, width, *more):
+            super().__init__()
+
+    case = Case("one", (), init=(4, 2))
+    [line] = told._inputs(Answer("Scaled", Scaled), case)
+    assert line == "Case: one. built with width 4, more 2"
 
 
 def test_where_the_course_s_code_fails_on_the_student_s_layers_it_says_so(monkeypatch):
@@ -1038,7 +1051,8 @@ def double(x):
     return 2 * x
 """
     report = judge("99.1", typed(source, "double"), limit=0.8)
-    assert report.outcome == "raised" and "Right in 1 of 2 cases" in str(report)
+    assert report.outcome == "raised"
+    assert "Right in 1 of the 2 cases that were run." in str(report)
 
 
 def test_an_answer_may_wait_longer_than_it_works():

@@ -16,6 +16,7 @@ from helpers.checks.blanks import Line
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
 from helpers.checks.locate import Found, locate
 from helpers.checks.observe import run_cases
+from helpers.checks.telling import telling
 from tools.build.lesson_cells import typed
 from tools.proofs import locate as measured
 
@@ -262,12 +263,8 @@ def mask(ids):
 # --- where nothing can be known -------------------------------------------------------
 
 SILENT = {
-    "NumPy": "out = np.exp(x.numpy()) @ y.numpy()\n    return torch.from_numpy(out)",
-    "NumPy on the way": "w = torch.from_numpy(np.cos(x.numpy()))\n    return w @ y",
-    "NumPy, copied": "w = torch.tensor(np.cos(x.numpy()))\n    return w @ y",
     "Python": "w = [[v * 2.1 for v in row] for row in x.tolist()]\n"
     "    return torch.tensor(w) @ y",
-    "a list": "return (x.softmax(-1) @ y).tolist()",
     "chance": "return torch.rand_like(x) @ y",
     "None": "x.softmax(-1)",
     "nothing": "return None",
@@ -275,8 +272,21 @@ SILENT = {
 
 
 @pytest.mark.parametrize("body", SILENT.values(), ids=SILENT)
-def test_silent_where_the_numbers_are_not_torchs(body):
+def test_silent_where_no_number_tells(body):
     assert found(f"import numpy as np\ndef mixed(x, y):\n    {body}") is None
+
+
+BY_VALUE = {
+    "NumPy": ("out = np.exp(x.numpy()) @ y.numpy()\n    return torch.tensor(out)", 3),
+    "on the way": ("w = torch.from_numpy(np.cos(x.numpy()))\n    return w @ y", 3),
+    "a list": ("return (x.softmax(-1) @ y).tolist()", None),
+}
+
+
+@pytest.mark.parametrize(("body", "line"), BY_VALUE.values(), ids=BY_VALUE)
+def test_what_torch_does_not_see_is_seen_in_variables(body, line):
+    one = found(f"import numpy as np\ndef mixed(x, y):\n    {body}")
+    assert one.what == "values" and (one.line and one.line.number) == line
 
 
 def test_silent_where_only_the_gradient_is_wrong():
@@ -427,7 +437,7 @@ def test_a_course_exercise_has_answers_to_compare_with():
 
 def test_numbers_that_anyone_has_tell_nothing():
     array = np.array([0.0, 1.0, -2.5, 0.25, np.inf, -1e9, np.nan, 1e-17, 0.3, 0.3])
-    assert located._telling(array).tolist() == [0.3]
+    assert telling(array).tolist() == [0.3]
 
 
 def test_an_exercise_may_stay_silent():

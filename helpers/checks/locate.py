@@ -6,17 +6,22 @@ with its result and the student's line. The reference and the answers in
 that one of them computes, too, is *known*. A line is pointed at where the known
 numbers end: right code may compute others for a while, but then comes back to them.
 
-What can't be known is not said: nothing is found in NumPy, in plain Python, where
-numbers are drawn at random, or where running everything again takes too long.
+Where torch does not see the result (NumPy, plain Python), the variables are compared
+after every statement: `steps.py`. What can't be known is not said: nothing is found
+where numbers are drawn at random, or where running everything again takes too long.
 """
 
 import linecache
+import os
 import pkgutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib import import_module
+from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -24,7 +29,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from helpers.checks import blanks
+from helpers.checks import blanks, steps
 from helpers.checks.blanks import Line
 from helpers.checks.compare import Yardstick
 from helpers.checks.exercise import LESSONS, Answer, Case, Exercise
@@ -36,16 +41,20 @@ from helpers.checks.observe import (
     stopwatch,
     untouched_world,
 )
+from helpers.checks.steps import Step, Trace
+from helpers.checks.telling import among, telling
 
 # For all runs together. The counts come first, as they are the same everywhere.
 VALUES, NUMBERS, SECONDS = 12_000, 3_000_000, 2.0
 WITHIN = 1e-9  # relative: how far two computations of a number may be apart
+SINGLE = 1e-5  # the same in float32
 COARSE = 1e-4  # float16 is beyond it: any two numbers may be equal there
-HUGE = 1e8  # -1e9, -inf and the like stand for "blocked"
 RANDOM = (
     "bernoulli", "dropout", "exponential", "multinomial", "normal", "rand", "uniform"
 )  # fmt: skip
 EMPTY = ("empty", "new_empty")
+CHECKS = str(Path(__file__).parent) + os.sep
+HELPERS = str(Path(__file__).parents[1]) + os.sep
 CELL = _observe.__code__  # where the harness ends and the answer's frames begin
 
 
@@ -60,30 +69,51 @@ class Found:
     built: bool = False  # a class: what `__init__` makes was not looked at
     chain: tuple[int, ...] = ()  # the lines on the way to it, innermost first
     starts: int = 0  # how many such lines there are: this is the last
+    what: str = "numbers"  # that were compared
+    onward: bool = False  # other lines lie between it and the result
 
     def __str__(self) -> str:
         """What the student is told: what was found, not what it means."""
         if self.line is None:
-            so = "The numbers you compute all occur in right answers, too"
+            so = f"The {self.what} you compute all occur in right answers, too"
             if not self.straight:
-                so = "Your numbers alone do not show which line is wrong"
+                so = f"Your {self.what} alone do not show which line is wrong"
             if self.whole:
                 so += " (ids and masks were not compared)"
+            if self.what == "values":
+                so += " (True, False and single whole numbers were not compared)"
+            axes = "" if self.what == "values" else "axes, "
             return (
-                f"{so}: look at axes, indices, comparisons and at what is returned; or "
+                f"{so}: look at {axes}indices, comparisons and at what is returned; or "
                 f"a step is missing{', or `__init__` is wrong' if self.built else ''}."
             )
+        if self.onward:
+            return self._onward
+        what = self.what
         if self.known is None:
-            so = f"{self._at} is the first whose numbers we find in no right answer"
+            so = f"{self._at} is the first whose {what} we find in no right answer"
         elif self.straight:
-            so = f"Up to line {self.known} we find your numbers in right answers, too. "
-            so += f"{self._at} is the first whose numbers we do not find there"
+            so = f"Up to line {self.known} we find your {what} in right answers, too. "
+            so += f"{self._at} is the first whose {what} we do not find there"
         else:
-            so = f"Line {self.known} still computes numbers that we find in right "
-            so += f"answers. {self._at} is the first after it whose numbers we do not "
+            so = f"Line {self.known} still computes {what} that we find in right "
+            so += f"answers. {self._at} is the first after it whose {what} we do not "
             so += "find there"
         built = ", and in `__init__`" if self.built else ""
         return f"{so}. It may be another way; if not, look there and before it{built}."
+
+    @property
+    def _onward(self) -> str:
+        up, there = "", "in a right answer"
+        if self.known is not None:
+            up = f"Up to line {self.known} we find your {self.what} in right answers, "
+            up = up + "too. " if self.straight else ""
+            there = "there" if self.straight else there
+        at = f"line {self.line.number} ({self.line.text})"
+        return (
+            f"{up}We find neither what {at} makes {there}, nor what follows from it. "
+            "It may be another way; if not, look there and at the lines after it."
+        )
 
     @property
     def _at(self) -> str:
@@ -112,7 +142,7 @@ class _Value:
     @cached_property
     def telling(self) -> np.ndarray:
         """Its numbers that tell something; ids and masks have none."""
-        return _telling(self.numbers)
+        return telling(self.numbers)
 
     @property
     def simple(self) -> bool:
@@ -127,22 +157,22 @@ class Silent(Exception):
 class _Budget:
     """What may be spent on an answer: values, numbers in them, and seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, spent: Callable[[], float] | None = None) -> None:
         self.values = self.numbers = 0
-        self.spent, self.over = stopwatch(), ""
+        self.spent, self.over = spent or stopwatch(), ""
 
     @property
     def seconds(self) -> float:
         """What is left of them."""
         return SECONDS - self.spent()
 
-    def spend(self, numbers: int) -> None:
+    def spend(self, numbers: int, values: int = 1) -> None:
         """Take a value into account.
 
         Raises:
             TimeUp: It is one too many, and the run ends.
         """
-        self.values, self.numbers = self.values + 1, self.numbers + numbers
+        self.values, self.numbers = self.values + values, self.numbers + numbers
         if self.values > VALUES or self.numbers > NUMBERS:
             self.over = "more is computed than can be kept"
         elif self.seconds < 0:
@@ -225,7 +255,8 @@ def locate(
         others: The right answers to compare with; default: all that we have.
     """
     try:
-        return look(exercise, index, thing, cases, runs, expected, others)
+        with np.errstate(all="ignore"):
+            return look(exercise, index, thing, cases, runs, expected, others)
     except Exception:  # Silent; and no check may fall over what comes on top of it
         return None
 
@@ -283,34 +314,182 @@ def look(
         raise Silent("no code to be seen")
     if place is None:
         raise Silent("parts or gradients alone are wrong")
-    wrong = _wrong(runs[place], expected[place], cases[place])
-    if not any(map(_comparable, wrong.values())):
-        raise Silent("the result is no tensor")
     if others is None:
         others = right_answers(exercise, index)
-    others = list(others)
-    budget, asked = _Budget(), replace(cases[place], gradient=False)
-    answer, rest = exercise.answers[index], (None, budget)
+    asked = replace(cases[place], gradient=False)
+    wrong = _wrong(runs[place], expected[place], asked)
+    passing = [
+        case
+        for case, run, right in zip(cases, runs, expected, strict=False)
+        if run.raised is None and not _wrong(run, right, case)
+    ]
+    right = min(passing, key=_late, default=None)
+    passing = replace(right, gradient=False) if right else None
+    answer, budget = exercise.answers[index], _Budget()
+    trial = _Asked(answer, thing, asked, passing, list(others), file, budget)
+    reason = "the result is no tensor"
+    if any(map(_comparable, wrong.values())):
+        try:
+            return _by_operations(trial)
+        except Silent as silent:
+            reason = str(silent)
+    try:
+        return _by_statements(trial)
+    except Silent as silent:
+        raise Silent(f"{reason}; by statements: {silent}") from None
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """An answer that is to be watched on a case, beside the right ones."""
+
+    answer: Answer
+    thing: Any
+    case: Case
+    passing: Case | None  # one that it gets right
+    others: list[Any]
+    file: str
+    budget: _Budget
+
+
+def _by_operations(trial: _Asked) -> Found:
+    """Where the numbers of torch's operations leave those of the right answers.
+
+    Raises:
+        Silent: The numbers don't tell.
+    """
+    answer, others, budget = trial.answer, trial.others, trial.budget
     for double in (True, False):
-        case = _doubled(asked) if double else asked
-        run, watch = _watched(thing, answer, case, None, double, file, budget)
+        case = _doubled(trial.case) if double else trial.case
+        run, watch = _watched(
+            trial.thing, answer, case, None, double, trial.file, budget
+        )
         if run.raised is not None:
             continue
-        right, first = _watched(others[0], answer, case, run.module, double, *rest)
+        rest = (answer, case, run.module, double, None, budget)
+        right, first = _watched(others[0], *rest)
         wrong = right.raised is None and _wrong(run, right, case)
         if not wrong:
             continue
         results = [_results(value, watch.values) for value in wrong.values()]
         if not _promising(results):
             raise Silent("the result was not seen")
-        seen = [
-            _watched(other, answer, case, run.module, double, *rest)
-            for other in others[1:]
-        ]
+        seen = [_watched(other, *rest) for other in others[1:]]
         pool = _Pool([first, *(w for right, w in seen if right.raised is None)])
-        _mark(watch.values, pool, any(map(_is_simple, wrong.values())))
-        return _found(watch.values, pool, results, file)
+        asked = any(_is_simple(right.judged[name]) for name in wrong)
+        _mark(watch.values, pool, asked)
+        return _found(watch.values, pool, results, trial.file)
     raise Silent("it raises, or is right, when it is asked again")
+
+
+def _by_statements(trial: _Asked) -> Found:
+    """Where the values that statements make leave those of the right answers.
+
+    A line whose values are strange although the result is right, in another case,
+    goes another way there, and is not pointed at.
+
+    Raises:
+        Silent: The values don't tell.
+    """
+    budget = _Budget(trial.budget.spent)
+    run, right, made = _marked(trial, trial.case, budget)
+    if not _wrong(run, right, trial.case):
+        raise Silent("it is right when it is asked again")
+    if trial.passing is not None and steps.starts(made):
+        *_, others = _marked(trial, trial.passing, budget)
+        steps.excuse(made, {one.line for one in others if one.status == "unknown"})
+    return _left(made, trial.file)
+
+
+def _marked(trial: _Asked, case: Case, budget: _Budget) -> tuple[Run, Run, list[Step]]:
+    """An answer and the reference on a case, and what the answer's statements made."""
+
+    def spend(size: int) -> None:
+        budget.spend(size, values=0)
+
+    for double in (True, False):
+        asked = _doubled(case) if double else case
+        trace = Trace(lambda code: code.co_filename == trial.file, spend)
+        more = (None, double, trial.file, budget, trace)
+        run, watch = _watched(trial.thing, trial.answer, asked, *more)
+        if trace.drew or any(value.drawn for value in watch.values):
+            raise Silent("numbers are drawn at random")
+        if run.raised is not None:
+            continue
+        made: list[Step] = []
+        numbers, runs = [np.zeros(0)], []
+        for other in trial.others:
+            look = case.look and blanks.code_of(case.look)
+            theirs = Trace(partial(_ours, blanks.file_of(other), look), spend)
+            more = (run.module, double, None, budget)
+            right, watch = _watched(other, trial.answer, asked, *more, theirs)
+            runs.append(right)
+            if right.raised is None:
+                made += theirs.steps
+                numbers.append(_all(watch.values))
+        if runs[0].raised is not None:
+            continue
+        simple = all(step.value.simple for step in made if step.returned)
+        pool = steps.Pool(made, np.concatenate(numbers))
+        steps.mark(trace.steps, pool, WITHIN if double else SINGLE, simple)
+        return run, runs[0], trace.steps
+    raise Silent("it raises when it is asked again")
+
+
+def _ours(file: str | None, look: CodeType | None, code: CodeType) -> bool:
+    """Whether it is of a right answer in this file, and does not look at it."""
+    other = code.co_filename
+    ours = other.startswith(HELPERS) and not other.startswith(CHECKS)
+    return (ours or other == file) and code != look
+
+
+def _left(made: list[Step], file: str) -> Found:
+    """Say what the statements of an answer tell."""
+    starts = steps.starts(made)
+    if not starts:
+        return _all_known(made)
+    start = starts[-1]
+    before = made[: made.index(start)]
+    known = [
+        step.line
+        for step in before
+        if step.status == "known" and 0 < step.line < start.line
+    ]
+    straight = all(
+        step.status != "unknown" or step.line == start.line for step in before
+    )
+    if not known and not straight:
+        raise Silent("right answers are left in more than one place")
+    return Found(
+        Line(start.line, linecache.getline(file, start.line).strip()),
+        known[-1] if known else None,
+        straight,
+        chain=start.chain,
+        starts=len(starts),
+        what="values",
+        onward=not _last(start, made),
+    )
+
+
+def _last(start: Step, made: list[Step]) -> bool:
+    """Whether no other line lies between what this step made and the results."""
+    lines = {step.line for step in made if step.returned}
+    return start.line in lines or any(
+        step.returned and start in step.parents and len(step.parents) == 1
+        for step in made
+    )
+
+
+def _all_known(made: list[Step]) -> Found:
+    """Say that no value is strange, if enough of them tell something."""
+    mine = [step for step in made if step.line]
+    if any(step.status == "unknown" for step in made if step.returned):
+        raise Silent("right answers are left, but not where")
+    if not any(step.status == "known" and not step.value.simple for step in mine):
+        raise Silent("no value tells anything")
+    return Found(
+        None, straight=all(step.status != "unknown" for step in mine), what="values"
+    )
 
 
 def _watched(
@@ -321,14 +500,15 @@ def _watched(
     double: bool,
     file: str | None,
     budget: _Budget,
+    trace: Trace | None = None,
 ) -> tuple[Run, _Watch]:
-    """Run an answer on a case with every operation noted."""
+    """Run an answer on a case with every operation noted, and every statement."""
     watch = _Watch(file, budget)
     with untouched_world():
         if double:
             torch.set_default_dtype(torch.float64)
         try:
-            with watch:
+            with watch, trace.on() if trace else nullcontext():
                 run = run_case(thing, answer, case, budget.seconds, donor)
         except TimeUp:  # what puts the world back is watched as well
             raise Silent(budget.over) from None
@@ -358,7 +538,7 @@ def first_wrong(cases: list[Case], runs: list[Run], expected: list[Run]) -> int 
 def _late(case: Case) -> tuple[bool, bool, bool]:
     """Cases with a gradient, with few or simple numbers, and in float32 come later."""
     floats = [one for one in _tensors(case.args) if one.is_floating_point()]
-    told = sum(len(_telling(_numbers(one)[0])) for one in floats)
+    told = sum(len(telling(_numbers(one)[0])) for one in floats)
     singles = any(one.dtype == torch.float32 for one in floats)
     return case.gradient, bool(floats) and told < 6, singles
 
@@ -444,13 +624,6 @@ def _frames(file: str) -> tuple[tuple[int, ...], bool]:
     return tuple(lines), built
 
 
-def _telling(numbers: np.ndarray) -> np.ndarray:
-    """The numbers that tell something: not 0, 1, 0.5 or -inf, each of them once."""
-    numbers = numbers[np.isfinite(numbers) & (np.abs(numbers) < HUGE)]
-    numbers = numbers[np.abs(numbers) > 1e-12]
-    return np.unique(numbers[numbers * 4 != np.round(numbers * 4)])
-
-
 class _Pool:
     """The numbers of all right answers."""
 
@@ -462,7 +635,7 @@ class _Pool:
 
     def holds(self, numbers: np.ndarray, exact: float) -> bool:
         """Whether every one of these numbers is in a right answer."""
-        return _among(numbers, self.floats, exact)
+        return among(numbers, self.floats, exact)
 
 
 def _all(values: list[_Value]) -> np.ndarray:
@@ -471,17 +644,6 @@ def _all(values: list[_Value]) -> np.ndarray:
 
 def _key(numbers: np.ndarray) -> bytes:
     return (numbers + 0.0).tobytes()  # without a zero below zero
-
-
-def _among(numbers: np.ndarray, known: np.ndarray, exact: float) -> bool:
-    if not len(known):
-        return not len(numbers)
-    place = np.searchsorted(known, numbers)
-    apart = np.minimum(
-        np.abs(known[place.clip(max=len(known) - 1)] - numbers),
-        np.abs(known[(place - 1).clip(min=0)] - numbers),
-    )
-    return bool((apart <= exact * np.abs(numbers) + 1e-13).all())
 
 
 def _promising(results: list[list[_Value]]) -> bool:
@@ -553,7 +715,7 @@ def _comparable(value: Any) -> bool:
 
 
 def _is_simple(value: Any) -> bool:
-    return isinstance(value, Tensor) and not len(_telling(_numbers(value)[0]))
+    return isinstance(value, Tensor) and not len(telling(_numbers(value)[0]))
 
 
 def _mark(values: list[_Value], pool: _Pool, asked: bool) -> None:
@@ -580,7 +742,7 @@ def _status(value: _Value, pool: _Pool, given: np.ndarray, asked: bool) -> str:
         if not asked or value.partial or not _varies(value.numbers):
             return "neutral"
         return "known" if _key(value.numbers) in pool.wholes else "unknown"
-    if _among(value.telling, given, value.exact):
+    if among(value.telling, given, value.exact):
         return "given"
     if pool.holds(value.telling, value.exact):
         return "known"
@@ -611,7 +773,9 @@ def _at(starts: list[_Value], values: list[_Value], file: str) -> Found:
         for one in earlier
         if one.status == "known" and one.chain and one.chain[0] < number
     ]
-    straight = all(one.status != "unknown" for one in earlier)
+    straight = all(
+        one.status != "unknown" or one.chain[:1] == (number,) for one in earlier
+    )
     if not before and not straight:
         raise Silent("right answers are left in more than one place")
     return Found(

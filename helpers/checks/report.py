@@ -1,8 +1,10 @@
 """What a student is told: outcomes, evidence and the exceptions that carry them."""
 
+import inspect
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -150,14 +152,16 @@ def failed(
     if run.raised is not None:
         outcome = "raised"
         evidence = _raised(exercise, trial.answer, case, run, file, bool(known))
-        evidence = [*evidence, *told, *_inputs(case)]
+        evidence = [*evidence, *told, *_inputs(trial.answer, case)]
     else:
         outcome = "wrong"
         evidence = _wrong(exercise, trial.answer, case, run, right, trial.yardsticks[0])
         evidence = [*told, *evidence, *odd]
     if len(trial.runs) > 1:
         count = len(trial.runs)
-        evidence.append(f"Right in {count - failing} of {count} cases.")
+        stopped = any(isinstance(one.raised, TimeUp) for one in trial.runs)
+        of = f"the {count} cases that were run" if stopped else f"{count} cases"
+        evidence.append(f"Right in {count - failing} of {of}.")
     if run.printed:
         evidence.append(f"Your code printed: {_short(run.printed.strip(), 300)}")
     evidence.append(_stuck(exercise))
@@ -243,13 +247,25 @@ def _is_double(case: Case) -> bool:
     return any(getattr(arg, "dtype", None) == float64 for arg in case.args)
 
 
-def _inputs(case: Case) -> list[str]:
+def _arguments(kind: Any) -> list[str]:
+    """The names that a class is built with; none if they can't be had."""
+    try:
+        return [*inspect.signature(kind).parameters]
+    except (TypeError, ValueError):
+        return []
+
+
+def _inputs(answer: Answer, case: Case) -> list[str]:
     shown = [
         f"{name} {_describe(value)}"
         for name, value in zip(case.inputs, case.args, strict=False)
         if not callable(value)  # its name would tell what is wrong with it
     ]
-    given = ", ".join(_short(str(one), 60) for one in case.init)
+    names = _arguments(answer.reference) if case.init else []
+    given = ", ".join(
+        f"{name} {_short(str(one), 60)}".strip()
+        for name, one in zip_longest(names[: len(case.init)], case.init, fillvalue="")
+    )
     built = f"built with {given}; " if given else ""
     return [f"Case: {case.name}. {built}{'; '.join(shown)}".rstrip("; ")]
 
@@ -264,7 +280,7 @@ def _wrong(
 ) -> list[str]:
     if exercise.kind == "value":
         return [_value(answer, run.judged["value"], right.judged["value"])]
-    lines, apart = _inputs(case), []
+    lines, apart = _inputs(answer, case), []
     if right.raised is not None:
         return [
             *lines,
@@ -280,6 +296,11 @@ def _wrong(
             got = run.judged["result"]
             lines.append(_returned(answer, got))
             return lines
+        strange = [one for one in run.judged if one not in right.judged]
+        if name not in run.judged and strange:
+            came = ", ".join(f"{one} {_describe(run.judged[one])}" for one in strange)
+            asked = f"{name} {_describe(want)}"
+            return [*lines, f"Expected: {asked}. What came instead: {came}."]
         axes = answer.returns.get(name, "")
         if name in run.judged or name.startswith("part "):
             seen = yardstick.seen(got, want)

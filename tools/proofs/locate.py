@@ -38,6 +38,7 @@ TABLE = Path(__file__).resolve().parents[2] / "build" / "locate.md"
 EACH = 10  # changes that are drawn for each answer
 LIMIT = 2.0  # seconds until one is stopped
 KINDS = ("function", "class")
+SAID = ("named", "line", "from", "all known", "odd", "shape", "nothing")
 WHERE = ("exact", "next", "later", "before")
 
 
@@ -48,13 +49,15 @@ class Outcome:
     exercise: str
     answer: str
     mutant: Mutant
-    said: str  # "passed", "raised", "named", "line", "all known", "shape" or "nothing"
+    said: str  # one of SAID, "passed", "raised" or "not attempted"
     line: str = ""  # one of WHERE, where a line is named
     built: bool = False  # the change is in an `__init__`
     seconds: float = 0.0  # that it took to find the line
     text: str = ""  # the whole message
     why: str = ""  # why nothing was said
     starts: int = 0  # how many lines could have been named
+    straight: bool = True  # every value before the line is known
+    what: str = ""  # what was compared: numbers or values
 
 
 # --- an answer as source --------------------------------------------------------------
@@ -197,7 +200,15 @@ def _tried(
         call["seconds"] = time.perf_counter() - start
         return call.get("found")
 
-    with patch.object(engine, "locate", locate):
+    def symptoms(trial):
+        call["odd"] = told_symptoms(trial)
+        return call["odd"]
+
+    told_symptoms = engine.symptoms
+    with (
+        patch.object(engine, "locate", locate),
+        patch.object(engine, "symptoms", symptoms),
+    ):
         report = examine(exercise, answers_with(exercise, index, thing), limit=LIMIT)
     line, built = _changed(source, mutant.source)
     found, where = call.get("found"), ""
@@ -206,10 +217,11 @@ def _tried(
     elif report.misconception:
         said = "named"
     elif found:
-        said = "line" if found.line else "all known"
+        said = "from" if found.onward else "line" if found.line else "all known"
         where = _where(exercise, index, thing, line, call) if found.line else ""
     else:
         said = "shape" if _explained(report.evidence) else "nothing"
+        said = "odd" if call.get("odd") else said
     return Outcome(
         exercise.id,
         part.__name__,
@@ -221,14 +233,16 @@ def _tried(
         str(report),
         call.get("why", ""),
         found.starts if found else 0,
+        found.straight if found else True,
+        found.what if found else "",
     )
 
 
 def _explained(evidence: tuple[str, ...]) -> bool:
     """Whether a shape, a dtype or a part was wrong, which is told."""
     signs = (
-        "expected shape", "expected a ", "but there is none", "it should return (",
-        "The attribute ",
+        "expected shape", "expected 'of shape", "expected a ", "but there is none",
+        "it should return (", "The attribute ",
     )  # fmt: skip
     return any(sign in line for line in evidence for sign in signs)
 
@@ -341,21 +355,23 @@ def _measure(asked: tuple[str, int, int]) -> list[Outcome]:
 def _head() -> str:
     return (
         f"{'':6} {'wrong':>6} {'named':>6} {'line':>6} | {'exact':>6} {'next':>6} "
-        f"{'later':>6} {'before':>6} | {'known':>6} {'shape':>6} {'nothing':>7} | "
+        f"{'later':>6} {'before':>6} | {'from':>6} {'known':>6} {'odd':>5} "
+        f"{'shape':>6} {'nothing':>7} | "
         f"{'median':>6} {'p95':>6} {'worst':>6} s"
     )
 
 
 def _row(name: str, outcomes: list[Outcome]) -> str:
     said = Counter(one.said for one in outcomes)
-    where = Counter(one.line for one in outcomes)
-    wrong = sum(said[w] for w in ("named", "line", "all known", "shape", "nothing"))
+    where = Counter(one.line for one in outcomes if one.said == "line")
+    wrong = sum(said[w] for w in SAID)
     times = sorted(one.seconds for one in outcomes if one.seconds) or [0.0]
     middle, late = times[len(times) // 2], times[int(len(times) * 0.95)]
     return (
         f"{name:6} {wrong:6} {said['named']:6} {said['line']:6} | "
         + " ".join(f"{where[one]:6}" for one in WHERE)
-        + f" | {said['all known']:6} {said['shape']:6} {said['nothing']:7} | "
+        + f" | {said['from']:6} {said['all known']:6} {said['odd']:5} "
+        f"{said['shape']:6} {said['nothing']:7} | "
         f"{middle:6.3f} {late:6.3f} {times[-1]:6.3f}"
     )
 
@@ -363,13 +379,15 @@ def _row(name: str, outcomes: list[Outcome]) -> str:
 def sums(outcomes: list[Outcome]) -> list[str]:
     """What the table says in all, in sentences."""
     said = Counter(one.said for one in outcomes)
-    wrong = sum(said[w] for w in ("named", "line", "all known", "shape", "nothing"))
-    helped = said["named"] + said["line"] + said["all known"]
+    wrong = sum(said[w] for w in SAID)
+    helped = wrong - said["shape"] - said["nothing"]
     lines = [one for one in outcomes if one.said == "line"]
     near = sum(one.line in ("exact", "next") for one in lines)
     outer = [one for one in lines if not one.built]
     nearer = sum(one.line in ("exact", "next") for one in outer)
     early = sum(one.line == "before" for one in lines)
+    rest = [one for one in outcomes if one.said == "from"]
+    onward = sum(one.line in ("exact", "before") for one in rest)
     return [
         f"{len(outcomes)} changed answers: {said['passed']} passed, {said['raised']} "
         f"raised, {said['not attempted']} not attempted, {wrong} wrong.",
@@ -378,6 +396,8 @@ def sums(outcomes: list[Outcome]) -> list[str]:
         f"Of the lines named: {_share(near, len(lines))} the changed statement or the "
         f"next ({_share(nearer, len(outer))} where it is not in an __init__), "
         f"{_share(early, len(lines))} before it.",
+        f"Where the lines from one on are named: {_share(onward, len(rest))} hold the "
+        "change.",
         *(
             f"Silent in {count}: {why}."
             for why, count in Counter(
@@ -406,17 +426,22 @@ def page(outcomes: list[Outcome]) -> str:
         *sums(outcomes),
     ]
     for one in outcomes:
-        if one.said in ("line", "all known", "nothing", "shape"):
+        if one.said in SAID[1:]:
             parts += ["", f"## {one.exercise} {one.answer}: {one.said} {one.line}"]
             parts += [
                 "",
-                f"`{one.mutant}` {one.why or one.starts}",
+                f"`{one.mutant}` {one.why or _details(one)}",
                 "",
                 "```",
                 one.text,
                 "```",
             ]
     return "\n".join(parts) + "\n"
+
+
+def _details(one: Outcome) -> str:
+    straight = "straight" if one.straight else "with a detour"
+    return f"{one.what}, {one.starts} lines, {straight}"
 
 
 if __name__ == "__main__":

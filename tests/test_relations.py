@@ -1,0 +1,252 @@
+"""How a wrong result is related to the right one, in words."""
+
+import math
+
+import pytest
+import torch
+
+from helpers.checks import engine
+from helpers.checks.exercise import Answer, Case, Exercise
+from helpers.checks.relations import relation
+from tools.build.lesson_cells import typed
+
+
+def numbers(*size, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    return torch.randn(size, generator=draw, dtype=torch.float64)
+
+
+TABLES = [numbers(3, 4), numbers(3, 4, seed=1)]
+POSITIVE = [table.abs() for table in TABLES]
+
+
+def half_of(table):
+    """The second row doubled, the others right."""
+    return table * torch.tensor([[1.0], [2.0], [1.0]], dtype=table.dtype)
+
+
+TENSORS = {
+    "Every entry is 0.": torch.zeros_like,
+    "Every entry is 5 times what was expected.": lambda x: 5 * x,
+    "Every entry is what was expected divided by 3.": lambda x: x / 3,
+    "Every entry is 0.70711 times what was expected.": lambda x: x / math.sqrt(2),
+    "Every entry is 0.25 more than expected.": lambda x: x + 0.25,
+    "Every entry is 1 less than expected.": lambda x: x - 1,
+    "Every entry is what was expected with the opposite sign.": lambda x: -x,
+    "Every entry is the square of what was expected.": lambda x: x * x,
+    "Every entry is 1 divided by what was expected.": lambda x: 1 / x,
+    "Every entry is 1 minus what was expected.": lambda x: 1 - x,
+    "Every entry that differs is 2 times what was expected.": half_of,
+    'Along the axis "row" the entries stand in reverse order.': lambda x: x.flip(0),
+    "The entries and their order are right; only the shape is not.": lambda x: x.view(
+        2, 6
+    ),
+    "These are the expected entries with the two axes exchanged.": lambda x: x.T,
+    'Along the axis "column" every entry stands one place after its own.': lambda x: (
+        torch.cat([x[:, :1], x[:, :-1]], 1)
+    ),
+    'Along the axis "row" every entry stands one place before its own.': lambda x: (
+        x.roll(-1, 0)
+    ),
+    'Along the axis "column" the right entries stand in another order.': lambda x: (
+        x.sort(1)[0]
+    ),
+    "These are the right entries in other places.": lambda x: x.flatten()[
+        [5, 0, 7, 2, 9, 4, 11, 6, 1, 8, 3, 10]
+    ].view(3, 4),
+    'Along the axis "column" the entries are right but for a factor that they share: '
+    "their proportions are the expected ones.": lambda x: x / x.sum(1, keepdim=True),
+    'Along the axis "row" the entries are right but for one number that was added to '
+    "all of them.": lambda x: x - x.mean(0),
+    'Along the axis "row" your entries are all equal.': lambda x: x.mean(0).expand(
+        3, 4
+    ),
+    'Along the axis "row" only the first place differs.': lambda x: torch.cat(
+        [x[:1].cos(), x[1:]]
+    ),
+    'Along the axis "column" the last place is right; all others differ.': lambda x: (
+        torch.cat([x[:, :-1].cos(), x[:, -1:]], 1)
+    ),
+    "": lambda x: x.cos(),
+}
+
+
+@pytest.mark.parametrize(("said", "wrong"), TENSORS.items(), ids=[*TENSORS])
+def test_a_table_is_compared_with_the_right_one(said, wrong):
+    assert relation([wrong(table) for table in TABLES], TABLES, "row, column") == said
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [("logarithm", torch.log), ("exponential", torch.exp), ("square root", torch.sqrt)],
+)
+def test_a_function_of_what_was_expected_is_found(said, wrong):
+    text = relation([wrong(table) for table in POSITIVE], POSITIVE)
+    assert text == f"Every entry is the {said} of what was expected."
+
+
+def test_what_holds_in_one_case_only_is_not_said():
+    one, two = TABLES
+    assert relation([2 * one], [one])
+    assert "Every" not in relation([2 * one, 3 * two], [one, two])
+    assert relation([2 * one, two.cos()], [one, two]) == ""
+    assert relation([one.flip(0), two.cos()], [one, two]) == ""
+
+
+def test_axes_without_names_are_counted():
+    text = relation([TABLES[0].flip(1)], TABLES[:1], "as x")
+    assert text == "Along axis 1 the entries stand in reverse order."
+
+
+SQUARE = numbers(4, 4)
+PLACES = {
+    "All entries that differ lie on the diagonal.": SQUARE.diag().cos().diag(),
+    "All entries that differ lie above the diagonal.": SQUARE.cos().triu(1),
+    "All entries that differ lie below the diagonal.": SQUARE.cos().tril(-1),
+}
+
+
+@pytest.mark.parametrize(("said", "other"), PLACES.items(), ids=[*PLACES])
+def test_wrong_entries_that_lie_together_are_told(said, other):
+    wrong = torch.where(other != 0, other, SQUARE)
+    wrong[[0, 1, 2], [1, 2, 3]] += 0.0 if "above" not in said else 0.1
+    assert relation([wrong], [SQUARE]) == said
+
+
+def test_blocked_entries_are_told_from_the_others():
+    right = SQUARE.tril()
+    leaks = right + SQUARE.cos().triu(1)
+    assert relation([leaks], [right]) == "Exactly the entries differ that should be 0."
+    scaled = right.cos().tril() + right.tril() ** 3
+    said = "The entries that should be 0 are; all others differ."
+    assert relation([scaled], [right]) == said
+
+
+MASK = torch.tensor([[1, 0, 0], [1, 1, 0], [0, 1, 1]]).bool()
+MASKS = {
+    "Every True should be False, and every False True.": ~MASK,
+    "Every entry is True.": MASK | True,
+    "Every entry is False.": MASK & False,
+    "Every entry that should be True is, but others are True as well.": MASK
+    | torch.eye(3).flip(0).bool(),
+    "Every True is right, but some that should be True are False.": MASK
+    & ~torch.eye(3).bool(),
+    "These are the expected entries with the two axes exchanged.": MASK.T,
+}
+
+
+@pytest.mark.parametrize(("said", "wrong"), MASKS.items(), ids=[*MASKS])
+def test_masks_that_are_wrong_one_way_are_told(said, wrong):
+    assert relation([wrong], [MASK]) == said
+
+
+def test_a_few_simple_numbers_are_related_by_chance_and_nothing_is_said():
+    one, two = torch.tensor([1.0, 2.0]), torch.tensor([2.0, 4.0])
+    assert relation([two], [one]) == ""
+    assert relation([torch.tensor(3)], [torch.tensor(2)]) == ""
+    assert relation([3.0], [1.5]) == ""
+    assert relation([None], [one]) == relation(["a"], [one]) == ""
+
+
+def test_strange_results_are_left_alone():
+    for strange in (TABLES[0] + 1j, TABLES[0].to(torch.float8_e5m2), TABLES[0][:, :0]):
+        assert relation([strange], TABLES[:1]) == ""
+    assert relation([TABLES[0]], [TABLES[0] + 1j]) == ""
+
+
+SCALARS = {
+    "In every case that fails, yours is 2 times what was expected.": [0.6, 1.4],
+    "In every case that fails, yours is what was expected divided by 10.": [0.03, 0.07],
+    "In every case that fails, yours is 1 divided by what was expected.": [
+        1 / 0.3,
+        1 / 0.7,
+    ],
+    "": [0.5, 1.9],
+}
+
+
+@pytest.mark.parametrize(("said", "came"), SCALARS.items(), ids=[*SCALARS])
+def test_numbers_are_compared_over_all_cases_that_fail(said, came):
+    assert relation(came, [0.3, 0.7]) == said
+    assert relation(came[:1], [0.3]) == ""
+
+
+def test_whole_numbers_that_are_off_by_one_are_told():
+    said = "In every case that fails, yours is 1 too large."
+    assert relation([4, 8], [3, 7]) == said
+    assert relation([3, 6], [4, 7]) == said.replace("large", "small")
+    assert relation([3, 8], [4, 7]) == ""
+
+
+SEQUENCES = {
+    "Yours is empty.": ("", ()),
+    "Yours is the expected one in reverse order.": ("tsrif", (4, 3, 2, 1)),
+    "Yours is the expected one with more after its end.": ("first.", (1, 2, 3, 4, 5)),
+    "Yours is the expected one with more before its start.": (
+        "-first",
+        (0, 1, 2, 3, 4),
+    ),
+    "Yours is the beginning of the expected one: its end is missing.": (
+        "firs",
+        (1, 2),
+    ),
+    "Yours is the end of the expected one: its beginning is missing.": ("st", (3, 4)),
+    "These are the right {} in another order.": ("frist", (1, 3, 2, 4)),
+    "The right {}, but not each as often as expected.": ("firrst", (1, 2, 2, 3, 4)),
+    "Every {} of yours is expected, but some are missing.": ("fst", (1, 4)),
+    "All that is expected is there, but there is more.": ("fi-rst", (1, 2, 9, 3, 4)),
+    "": ("fixed", (1, 7, 3, 4)),
+}
+
+
+@pytest.mark.parametrize(("said", "came"), SEQUENCES.items(), ids=[*SEQUENCES])
+def test_texts_and_lists_are_compared(said, came):
+    text, entries = came
+    plural = "Every" not in said
+    names = ("characters", "entries") if plural else ("character", "entry")
+    assert relation([text], ["first"]) == said.format(names[0])
+    assert relation([entries], [(1, 2, 3, 4)]) == said.format(names[1])
+
+
+def test_only_what_holds_for_every_list_is_said():
+    assert relation(["tsrif", "abx"], ["first", "abc"]) == ""
+    assert relation(["FIRST"], ["first"]) == "Only upper and lower case differ."
+    assert relation(["fir st"], ["first"]) == (
+        "All that is expected is there, but there is more."
+    )
+
+
+# --- in a check -----------------------------------------------------------------------
+
+SHIFTED = Exercise(
+    "99.1",
+    "Shifted",
+    "function",
+    difficulty=1,
+    minutes=1,
+    answers=(Answer("shifted", lambda x: x.sin(), {"y": "n"}),),
+    cases=lambda seed: [
+        Case("numbers", (numbers(4),), gradient=True),
+        Case("others", (numbers(5, seed=1),)),
+    ],
+    proves="a sine",
+)
+
+
+def told(body):
+    thing = typed(f"import torch\ndef shifted(x):\n    {body}", "shifted")
+    return str(engine.examine(SHIFTED, (thing,)))
+
+
+def test_a_check_says_it_where_no_mistake_is_named():
+    assert "y: Every entry is 3 times what was expected." in told("return 3 * x.sin()")
+    assert "expected." not in told("return x.sin()")
+
+
+def test_a_gradient_that_is_wrong_beside_right_results_is_told():
+    cut = told("return x.sin().detach()")
+    assert "Every result is right, and only gradients are not." in cut
+    assert "A gradient ends at `detach`" in cut
+    half = told("return x.sin().detach() / 2 + x.sin() / 2")
+    assert "only gradients are not." in half and "A gradient ends" not in half
+    assert "only gradients" not in told("return x.cos().detach()")
