@@ -18,7 +18,16 @@ import pytest
 from helpers.checks import engine
 from tests import submissions as handed
 from tools.grading import __main__ as grade
-from tools.grading import course, find, gradebook, restore, runner, sandbox, tables
+from tools.grading import (
+    course,
+    find,
+    gradebook,
+    restore,
+    runner,
+    sandbox,
+    seeds,
+    tables,
+)
 from tools.grading.restore import SubmissionError
 from tools.grading.tables import Grade
 
@@ -413,7 +422,7 @@ class Told(runner.Grader):
 
     def __init__(self, folder, says):
         options = argparse.Namespace(memory=1, seconds=1, cell_seconds=1, again=False)
-        super().__init__(folder, folder / "out", ROOT, False, options)
+        super().__init__(folder, folder / "out", ROOT, False, options, 7)
         self.says = says
         course = folder / "course" / "release" / "02_attention" / "02_attention.ipynb"
         course.parent.mkdir(parents=True)
@@ -775,6 +784,51 @@ def test_tables_are_written_also_where_the_gradebook_can_not_be(
     assert grade.main(["--submissions", str(tmp_path / "in"), "--lesson", "2"]) == 1
     assert capsys.readouterr().err == "The gradebook could not be written (locked).\n"
     assert rows(tmp_path / "in").keys() == {"anna"}
+
+
+def test_a_seed_is_drawn_once_and_kept(tmp_path):
+    seed = seeds.of_run(tmp_path, ["00_start"])
+    assert 1 <= seed <= seeds.MOST
+    kept = (tmp_path / "seed.json").read_bytes()
+    assert seeds.of_run(tmp_path, ["00_start"]) == seed
+    assert (tmp_path / "seed.json").read_bytes() == kept
+    assert json.loads(kept) == {"seed": seed, "tried": ["00_start"]}
+
+
+def test_a_seed_may_be_named(tmp_path):
+    seeds.of_run(tmp_path, ["00_start"], 41)
+    assert seeds.of_run(tmp_path, ["00_start"]) == 41
+    assert seeds.of_run(tmp_path, ["00_start"], 42) == 42
+    with pytest.raises(SystemExit):
+        grade.main(["--submissions", str(tmp_path), "--seed", "0"])
+
+
+def test_a_seed_is_tried_on_the_course_s_own_answers(tmp_path, monkeypatch):
+    drawn = iter([4, 5, 6])
+    monkeypatch.setattr(seeds.secrets, "randbelow", lambda most: next(drawn))
+    unfit = {5: ["2.2"], 6: ["2.2"]}
+    monkeypatch.setattr(seeds, "failing", lambda seed, lessons:
+                        unfit.get(seed, []) if lessons else [])  # fmt: skip
+    assert seeds.of_run(tmp_path, ["02_attention"]) == 7
+    with pytest.raises(course.CourseError, match="With seed 6 .* to 2.2 do not pass"):
+        seeds.of_run(tmp_path, ["02_attention"], 6)
+    assert seeds.of_run(tmp_path, ["02_attention"]) == 7
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"seed": 0, "tried": []}', '{"seed": 1}'])
+def test_a_damaged_seed_is_not_believed(tmp_path, text):
+    (tmp_path / "seed.json").write_text(text)
+    with pytest.raises(course.CourseError, match="is not as it was written"):
+        seeds.of_run(tmp_path, ["00_start"])
+
+
+def test_a_grade_hangs_on_the_seed(tmp_path):
+    grader, one = Told(tmp_path, {}), find.Submission("anna", "02_attention", None)
+    before = grader._key(one, b"")
+    grader.seed += 1
+    assert grader._key(one, b"") != before
+    assert grader._job(one)["seed"] == 8
+    grader.close()
 
 
 def test_ctrl_c_and_a_polite_kill_keep_what_was_graded(monkeypatch, capsys):

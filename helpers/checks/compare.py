@@ -46,6 +46,33 @@ def difference(one: Any, other: Any) -> float:
     return 0.0 if type(one) is type(other) and one == other else float("inf")
 
 
+@dataclass(frozen=True, eq=False)
+class Share:
+    """How often something random happened; equal to what differs by chance alone.
+
+    The same mistake, made with other random numbers, is the same mistake.
+    """
+
+    count: int
+    total: int
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the two shares lie within 5 sigma of each other."""
+        if type(other) is not Share:
+            return False
+        totals = max(self.total, 1), max(other.total, 1)
+        apart = abs(self.count / totals[0] - other.count / totals[1])
+        rate = (self.count + other.count) / sum(totals)
+        each = 1 / totals[0] + 1 / totals[1]
+        return apart <= 5 * (rate * (1 - rate) * each) ** 0.5 + each
+
+    __hash__ = None
+
+    def __str__(self) -> str:
+        """In percent, as it is shown to people."""
+        return f"{self.count / max(self.total, 1):.0%}"
+
+
 @dataclass(frozen=True)
 class Yardstick:
     """How the entries of two observations of one case are compared.

@@ -21,8 +21,16 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks import settings
-from helpers.checks.compare import DOUBLE, SINGLE, difference, in_dtype, losses
+from helpers.checks.compare import (
+    DOUBLE,
+    SINGLE,
+    Share,
+    difference,
+    in_dtype,
+    losses,
+)
 from helpers.checks.exercise import Answer, Case, Exercise, Look
+from helpers.checks.plain import Odd, kind_of, plain
 
 PRINTED = 2000  # characters of the student's own prints that are kept
 LOOKED_AT = "weights"  # a result that is only drawn: no gradient is asked of it
@@ -30,17 +38,6 @@ LOOKED_AT = "weights"  # a result that is only drawn: no gradient is asked of it
 
 class TimeUp(BaseException):
     """Raised by the alarm inside an answer that runs too long."""
-
-
-@dataclass(frozen=True)
-class Odd:
-    """A result that is no tensor, number or text: only its kind is remembered."""
-
-    kind: str
-
-    def __str__(self) -> str:
-        """The kind, as it is shown to people."""
-        return self.kind
 
 
 @dataclass
@@ -198,6 +195,8 @@ def _observe(
     call = thing
     if isinstance(answer.reference, type):
         run.module = call = thing(*copy.deepcopy(case.init))
+        if isinstance(call, nn.Module):
+            call.register_forward_hook(lambda module, inputs, output: plain(output))
         run.judged |= _parts(run.module, answer, case)
         if donor is not None:
             _adopt(run.module, donor, answer.parts)
@@ -210,15 +209,16 @@ def _observe(
     if seed:
         torch.default_generator.manual_seed(seed)
     look = case.look or (lambda call, *args: _call(call, args, case, answer.returns))
-    seen = look(call, *args)
-    run.judged |= {name: keep(value) for name, value in seen.judged.items()}
+    seen = look(call if isinstance(call, nn.Module) else _plainly(call), *args)
+    judged = {name: plain(value) for name, value in seen.judged.items()}
+    run.judged |= {name: keep(value) for name, value in judged.items()}
     run.clues = {name: keep(value) for name, value in seen.clues.items()}
     if case.gradient:
-        run.judged |= _gradients(seen.judged, call, leaves, case, answer)
+        run.judged |= _gradients(judged, call, leaves, case, answer)
     changed = [
         name
         for name, old, new in zip(_names(case), before, args, strict=False)
-        if isinstance(old, Tensor) and difference(old, new.detach()) > 0
+        if isinstance(old, Tensor) and difference(old, keep(new)) > 0
     ]
     run.judged["inputs"] = f"changed {', '.join(changed)}" if changed else "unchanged"
 
@@ -279,17 +279,26 @@ def _call(call: Callable, args: tuple, case: Case, returns: Mapping[str, str]) -
     return Look({"result": result})
 
 
+def _plainly(thing: Any) -> Any:
+    """A function whose results are plain; a value that is plain itself."""
+    if not callable(thing):
+        return plain(thing)
+    return lambda *args, **options: plain(thing(*args, **options))
+
+
 def keep(value: Any) -> Any:
-    """A value as it is remembered: tensors detached and copied, oddities by kind."""
+    """A value as it is remembered: plain, tensors detached and copied, oddities named.
+
+    A name is all that is remembered of what can't be compared.
+    """
+    value = plain(value)
     if isinstance(value, Tensor):
         if value.layout != torch.strided:
             return Odd("sparse tensor")  # which could not even be compared
         return value.detach().cpu().clone()
-    if isinstance(value, np.generic):
-        value = value.item()
     if isinstance(value, int) and abs(value) > 1e18:  # Python won't print or divide it
         return Odd("huge int")
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool | int | float | str | Share):
         return value
     if isinstance(value, tuple | list):
         kept = [keep(item) for item in value]
@@ -298,9 +307,7 @@ def keep(value: Any) -> Any:
             more = ", ..." if len(value) > 4 else ""
             return Odd(f"{type(value).__name__} of {len(value)} ({kinds}{more})")
         return tuple(kept)
-    module = type(value).__module__.split(".")[0]
-    name = type(value).__name__
-    return Odd(name if module in ("builtins", "__main__") else f"{module}.{name}")
+    return value if isinstance(value, Odd) else Odd(kind_of(value))
 
 
 def _leaf(value: Any) -> Any:
@@ -353,7 +360,7 @@ def _parts(module: Any, answer: Answer, case: Case) -> dict[str, Any]:
         elif not isinstance(child, nn.Module):
             shapes[f"part {part}"] = f"a {type(child).__name__}, not a module"
         else:
-            weight = getattr(child, "weight", None)
+            weight = plain(getattr(child, "weight", None))
             shape = tuple(weight.shape) if isinstance(weight, Tensor) else "no weight"
             shapes[f"part {part}"] = f"weight {shape}"
     return shapes

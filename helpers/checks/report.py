@@ -11,10 +11,11 @@ import numpy as np
 from torch import Tensor, float64
 
 from helpers.checks.blanks import Line, student_line
-from helpers.checks.compare import Yardstick, difference, tolerance
+from helpers.checks.compare import Share, Yardstick, difference, tolerance
 from helpers.checks.errors import meaning
 from helpers.checks.exercise import Answer, Case, Exercise
-from helpers.checks.observe import Odd, Run, TimeUp, keep, said
+from helpers.checks.observe import Run, TimeUp, keep, said
+from helpers.checks.plain import Odd
 from helpers.checks.recognise import Known, Trial
 
 MOST = 5  # differences that are listed one by one
@@ -441,6 +442,8 @@ def _describe(value: Any) -> str:
         return f"{_size(value)} {_dtype(value)}"
     if isinstance(value, Odd):
         return f"a {value}"
+    if isinstance(value, Share):
+        return repr(str(value))
     if isinstance(value, float):
         return _number(value, 7)
     if isinstance(value, tuple):

@@ -25,7 +25,7 @@ from importlib import import_module
 from pathlib import Path
 
 from helpers.files import write_whole
-from tools.grading import sandbox, tables
+from tools.grading import sandbox, seeds, tables
 from tools.grading.course import CourseError, chosen, lay_out
 from tools.grading.find import Submission, find
 from tools.grading.gradebook import enter
@@ -179,8 +179,10 @@ def _main(options: argparse.Namespace, root: Path) -> int:
             )
         print(_conditions(options, barrier), flush=True)
         lay_out(out, meant)
+        seed = seeds.of_run(out, [book.stem for book in meant], options.seed)
+        print(f"The inputs of the checks are drawn with --seed {seed}.", flush=True)
         lay_out(Path(folder) / "course", meant)  # no grades in it for a kernel to see
-        grader = Grader(Path(folder), out, root, barrier is None, options)
+        grader = Grader(Path(folder), out, root, barrier is None, options, seed)
         try:
             grades = grade_all(
                 *(grader, submissions, options.jobs),
@@ -229,6 +231,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--memory", type=float, default=4.0, help="GB beyond what PyTorch takes")
     add("--seconds", type=float, default=900.0, help="for one submission")
     add("--cell-seconds", type=float, default=300.0, help="for one cell")
+    add("--seed", type=int, help="of the checks' inputs; default: drawn once")
     add("--unsafe", action="store_true", help="also where there is no sandbox")
     add("--again", action="store_true", help="also what was graded before")
     options = parser.parse_args(arguments)
@@ -237,6 +240,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         parser.error("--memory, --seconds and --cell-seconds are numbers.")
     if options.jobs < 1 or min(options.seconds, options.cell_seconds) < 1:
         parser.error("--jobs, --seconds and --cell-seconds are at least 1.")
+    if options.seed is not None and not 1 <= options.seed <= seeds.MOST:
+        parser.error(f"--seed is a number from 1 to {seeds.MOST}.")
     if options.memory < 1:
         parser.error("--memory: torch alone needs about 1 GB.")
     return options

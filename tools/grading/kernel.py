@@ -69,12 +69,13 @@ def _parts(module: str, name: str, value: object) -> list[object]:
     return [value] if name.isupper() else []
 
 
-def install(descriptor: int, lesson: int) -> None:
-    """Make `check` and `borrow` report to the grader."""
+def install(descriptor: int, lesson: int, seed: int) -> None:
+    """Make `check` and `borrow` report to the grader, on the inputs of a seed."""
     import helpers.checks
     from helpers.checks import engine, progress, report
 
     lent, find = engine.borrow, engine.find
+    engine.SEED = seed
 
     def borrow(exercise_id: str) -> object:
         exercise = find(exercise_id)
@@ -112,7 +113,7 @@ def main(arguments: list[str]) -> None:
         command = [sys.executable, "-m", "tools.grading.kernel", *again]
         os.execv(sys.executable, command)
     os.set_inheritable(int(first), False)
-    install(int(first), int(lesson))
+    install(int(first), int(lesson), int(os.environ.pop("GRADING_SEED")))
     most = json.loads(os.environ.pop("GRADING_LIMITS"))
     sandbox.limit(most | {"AS": most["AS"] + sandbox.address_space()})
     from ipykernel.kernelapp import launch_new_instance

@@ -36,7 +36,7 @@ sys.modules["rfc3987_syntax"] = None
 from tools.grading.worker import main
 sys.exit(main())
 """
-VERSION = 2  # of the way of grading: another one grades everything again
+VERSION = 3  # of the way of grading: another one grades everything again
 # What a worker may say. Its process is sandboxed with the student's code: it may have
 # been talked into anything.
 TEXTS = {"type": "array", "items": {"type": "string"}, "maxItems": 20_000}
@@ -87,8 +87,9 @@ class Grader:
         root: Path,
         namespaces: bool,
         options: argparse.Namespace,
+        seed: int,
     ) -> None:
-        self.folder, self.out, self.root = folder, out, root
+        self.folder, self.out, self.root, self.seed = folder, out, root, seed
         self.namespaces, self.options = namespaces, options
         self.running: set[subprocess.Popen] = set()
         self.stopped = False
@@ -163,7 +164,7 @@ class Grader:
             digest.update(hashlib.sha256(part).digest())
         options = self.options
         limits = [options.memory, options.seconds, options.cell_seconds]
-        digest.update(repr((VERSION, limits)).encode())
+        digest.update(repr((VERSION, limits, self.seed)).encode())
         return digest.hexdigest()
 
     def _job(self, one: Submission) -> dict:
@@ -177,6 +178,7 @@ class Grader:
             "memory": int(options.memory * 1e9),
             "seconds": options.seconds,
             "cell_seconds": options.cell_seconds,
+            "seed": self.seed,
             "usual": self._usual(one.lesson),
             "caches": self.caches,
         }

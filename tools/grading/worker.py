@@ -110,6 +110,7 @@ def prepare(job: dict, folder: Path) -> None:
         "GRADING_JOB": str(folder),
         "GRADING_LESSON": str(int(job["name"].split("_")[0])),
         "GRADING_SANDBOX": "namespaces" if job["namespaces"] else "",
+        "GRADING_SEED": str(job["seed"]),
         "GRADING_LIMITS": json.dumps(_limits(job)),
     }
     for file, text in job["caches"].items():

@@ -11,7 +11,7 @@ from helpers.exercises.attention.scaled import (
     scaled_dot_product_attention,
 )
 from helpers.exercises.attention.scaled import swap as attending
-from helpers.exercises.kit import exchanging, normal
+from helpers.exercises.kit import exchanging, normal, reordered
 
 
 def looks_healthy(attend: Callable) -> bool:
@@ -75,7 +75,8 @@ PATIENTS = {
 
 
 def _patients(seed: int) -> list[Case]:
-    return [Case(name, (one,), inputs=("attend",)) for name, one in PATIENTS.items()]
+    cases = (Case(name, (one,), inputs=("attend",)) for name, one in PATIENTS.items())
+    return reordered(cases, seed)
 
 
 def _probe(

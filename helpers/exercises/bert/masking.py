@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from helpers.checks.compare import Share
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises import kit
 from helpers.exercises.kit import exchanging
@@ -65,32 +66,7 @@ EXPECTED = {
 }
 
 
-class Share(str):
-    """A wrong share, as it is shown; equal to one that differs from it by chance alone.
-
-    The same mistake, made with other random numbers, is the same mistake.
-    """
-
-    def __new__(cls, count: int, total: int) -> "Share":
-        """So many of so many."""
-        share = super().__new__(cls, f"{count / max(total, 1):.0%}")
-        share.count, share.total = count, total
-        return share
-
-    def __eq__(self, other: object) -> bool:
-        """Whether the two counts lie within 5 sigma of each other."""
-        if not isinstance(other, Share):
-            return False
-        totals = max(self.total, 1), max(other.total, 1)
-        apart = abs(self.count / totals[0] - other.count / totals[1])
-        rate = (self.count + other.count) / sum(totals)
-        each = 1 / totals[0] + 1 / totals[1]
-        return apart <= 5 * (rate * (1 - rate) * each) ** 0.5 + each
-
-    __hash__ = None
-
-
-def _verdict(name: str, count: int, total: int) -> str:
+def _verdict(name: str, count: int, total: int) -> str | Share:
     """The rate asked for, if the count is within 5 sigma of it; else what it is."""
     rate = RATES[name]
     if kit.near(count, total, rate):
@@ -152,7 +128,7 @@ def _judged(
     labels: Tensor,
     mask_id: int,
     vocab_size: int,
-) -> dict[str, str]:
+) -> dict[str, str | Share]:
     asked = labels != NOT_ASKED
     kinds = _kinds(inputs, ids, labels, mask_id)
     judged = {

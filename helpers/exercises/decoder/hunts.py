@@ -17,7 +17,7 @@ from helpers.checks.exercise import (
     value_cases,
 )
 from helpers.exercises.decoder.layer import DecoderLayer
-from helpers.exercises.kit import exchanging, normal, number, padded
+from helpers.exercises.kit import exchanging, normal, number, padded, reordered
 
 # --- 5.6 ---
 
@@ -294,7 +294,8 @@ def _patients(seed: int) -> list[Case]:
         ),
         "one with a look-ahead mask on memory": _patient(post, _diagonal),
     }
-    return [Case(name, (one,), inputs=("layer",)) for name, one in patients.items()]
+    cases = (Case(name, (one,), inputs=("layer",)) for name, one in patients.items())
+    return reordered(cases, seed)
 
 
 swap_test = exchanging(_reads)

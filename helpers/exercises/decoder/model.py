@@ -1,5 +1,6 @@
 """5.3: the Transformer; 5.4: how many parameters it has."""
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
@@ -457,12 +458,18 @@ def _counting(call: Callable, config: TransformerConfig) -> Look:
 
 
 def _count_cases(seed: int) -> list[Case]:
-    configs = (
+    configs = [
         TransformerConfig(500, 700, 64, 8, 256, 3),
         TransformerConfig(17, 13, 6, 3, 11, 2, 9),
         TransformerConfig(17, 13, 6, 2, 11, 2, 9),  # the same with other heads
         TransformerConfig(100, 200, 20, 4, 70, 1, 31),
-    )
+    ]
+    if seed:  # more than in the notebook
+        draw = random.Random(seed)
+        sizes = (draw.randint(*some) for some in ((5, 90), (5, 90), (3, 9), (2, 5)))
+        source, target, width, heads = sizes
+        rest = draw.randint(7, 60), draw.randint(2, 5), draw.randint(8, 40)
+        configs.append(TransformerConfig(source, target, width * heads, heads, *rest))
     return [
         Case(
             f"vocabularies {one.source_vocab} and {one.target_vocab}, d_model "

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.embeddings.encoding import swap as tables_with
-from helpers.exercises.kit import exchanging
+from helpers.exercises.kit import exchanging, reordered
 from helpers.models.positions import positional_encoding
 
 
@@ -97,7 +97,8 @@ PATIENTS = {
 def _cases(seed: int) -> list[Case]:
     cases = [Case(name, (one,), inputs=("make",)) for name, one in PATIENTS.items()]
     name = "one with an axis more: (1, length, d_model)"
-    return [*cases, Case(name, (_batched,), inputs=("make",), look=_stumbling)]
+    batched = Case(name, (_batched,), inputs=("make",), look=_stumbling)
+    return reordered([*cases, batched], seed)
 
 
 def _stumbling(test: Callable, make: Callable) -> Look:

@@ -1,6 +1,7 @@
 """1.6: the matrix that moves an encoding by k positions; 1.7: why positions at all."""
 
 import math
+import random
 from collections.abc import Callable
 
 import torch
@@ -45,6 +46,10 @@ def shift_matrix(k: int, d_model: int) -> Tensor:
 
 
 def _cases(seed: int) -> list[Case]:
+    sizes = [(1, 4), (3, 6), (7, 10), (-2, 4), (0, 8)]
+    if seed:  # more than in the notebook
+        draw = random.Random(seed)
+        sizes.append((draw.randint(2, 12), 2 * draw.randint(2, 8)))
     return [
         Case(
             f"k = {k}, d_model = {d_model}",
@@ -52,7 +57,7 @@ def _cases(seed: int) -> list[Case]:
             inputs=("k", "d_model"),
             tolerance=1e-5,
         )
-        for k, d_model in ((1, 4), (3, 6), (7, 10), (-2, 4), (0, 8))
+        for k, d_model in sizes
     ]
 
 

@@ -13,6 +13,8 @@ from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.encoder.shared import ids_from, lacking, normalise
 from helpers.exercises.encoder.stack import Encoder
 from helpers.exercises.kit import exchanging, normal, padded, shake
+from helpers.models.encoder import BertPositions as CoursePositions
+from helpers.models.encoder import EncoderLayer
 
 # --- 4.6 ---
 
@@ -279,15 +281,51 @@ def tiny_bert(
     return model
 
 
+class Parts(nn.Module):
+    """The parts of an encoder, without the code that makes one of them.
+
+    Else the answer to 4.4 could be kept from here.
+    """
+
+    def __init__(self, sizes: Any) -> None:
+        """Create parts with a BERT's sizes, and random weights of their own."""
+        super().__init__()
+        width, eps = sizes.hidden_size, sizes.layer_norm_eps
+        layer = (width, sizes.num_attention_heads, sizes.intermediate_size)
+        options = (0.1, "gelu", False, eps)
+        self.d_model = width
+        self.embedding = nn.Embedding(sizes.vocab_size, width)
+        self.positions = CoursePositions(width, sizes.max_position_embeddings, eps)
+        self.layers = nn.ModuleList(
+            EncoderLayer(*layer, *options) for _ in range(sizes.num_hidden_layers)
+        )
+        self.norm = nn.Identity()
+        self.double()
+        draw = torch.Generator().manual_seed(9)
+        with torch.no_grad():
+            for value in self.parameters():
+                value.copy_(0.5 * normal(draw, *value.shape))
+
+    def forward(self, *_: Any) -> Tensor:
+        """Refuse: these weights are read when the answer has returned."""
+        raise RuntimeError(
+            "This encoder only holds weights: fill it and return it, the check then "
+            "reads with it."
+        )
+
+    def put_together(self, sizes: Any) -> nn.Module:
+        """The reference encoder with these parts."""
+        encoder = shaped(sizes)
+        encoder.embedding, encoder.layers = self.embedding, self.layers
+        for name, part in self.positions.named_children():
+            setattr(encoder.positions, name, part)
+        return encoder
+
+
 def _empty(bert: nn.Module) -> nn.Module:
-    """An encoder with BERT's sizes and random weights of its own."""
+    """The parts of an encoder with BERT's sizes."""
     with torch.random.fork_rng(devices=[]):  # leave the student's seed alone
-        encoder = shaped(bert.config).double()
-    draw = torch.Generator().manual_seed(9)
-    with torch.no_grad():
-        for value in encoder.parameters():
-            value.copy_(0.5 * normal(draw, *value.shape))
-    return encoder
+        return Parts(bert.config)
 
 
 def shaped(sizes: Any, *options: Any, heads: int | None = None) -> nn.Module:
@@ -323,7 +361,10 @@ def _read(encoder: Any, ids: Tensor, mask: Tensor) -> dict[str, Any]:
 
 def _load_look(call: Any, encoder: Any, bert: Any, ids: Tensor, mask: Tensor) -> Look:
     before = [value.clone() for value in bert.parameters()]
-    seen = _read(call(encoder, bert), ids, mask)
+    came = call(encoder, bert)
+    if came is encoder:
+        came = encoder.put_together(bert.config)
+    seen = _read(came, ids, mask)
     same = all(map(torch.equal, before, bert.parameters()))
     return Look({**seen, "bert": "unchanged" if same else "changed"})
 

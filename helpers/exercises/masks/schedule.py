@@ -12,8 +12,8 @@ def _cases(seed: int) -> list[Case]:
         ("in the warm-up", (1000, 512, 4000)),
         ("at its peak", (4000, 512, 4000)),
         ("after the warm-up", (100_000, 512, 4000)),
-        ("a small model", (30 + seed, 64, 200)),
-        ("a small model, later", (700 + seed, 64, 200)),
+        ("a small model", (30 + seed % 100, 64, 200)),
+        ("a small model, later", (700 + seed % 100, 64, 200)),
         ("no warm-up to speak of", (9, 128, 1)),
     ]
     return [

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake, value_cases
-from helpers.exercises.kit import exchanging
+from helpers.exercises.kit import exchanging, reordered
 from helpers.models.attention import attention
 from helpers.models.multi_head import MultiHeadAttention, merge_heads, split_heads
 
@@ -122,7 +122,8 @@ LAYERS = {
 
 
 def _cases(seed: int) -> list[Case]:
-    return [Case(name, (layer,)) for name, layer in LAYERS.items()]
+    cases = (Case(name, (layer,)) for name, layer in LAYERS.items())
+    return reordered(cases, seed)
 
 
 def _argument(seed: int) -> list[Case]:

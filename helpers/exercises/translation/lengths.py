@@ -1,5 +1,6 @@
 """8.4: the exact match at each length of the output."""
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -38,7 +39,9 @@ def _cases(seed: int) -> list[Case]:
         columns = [list(column) for column in zip(*rows, strict=True)]
         return Case(name, tuple(columns), inputs=names, look=_look, tolerance=WITHIN)
 
+    drawn = [case("texts drawn at random", *_drawn(seed))] if seed else []
     return [
+        *drawn,
         case(
             "five texts of two lengths",
             ("zwei", "zwei", 1),
@@ -80,6 +83,13 @@ def _cases(seed: int) -> list[Case]:
             ("eintausend", "eintausend", 4),
         ),
     ]
+
+
+def _drawn(seed: int) -> list[tuple[str, str, int]]:
+    """Twelve texts of three lengths, some right and some not."""
+    draw, words = random.Random(seed), ("zwei", "drei", "acht", "elf", "zwanzig")
+    pairs = [(draw.choice(words), draw.choice(words)) for _ in range(12)]
+    return [(mine, right, draw.randint(2, 4)) for mine, right in pairs]
 
 
 def match_by_length(
