@@ -520,7 +520,7 @@ def test_an_unknown_word_gets_the_closest_ones():
 
 @pytest.mark.parametrize(
     "typed, close",
-    [("little", "small, young"), ("children", "boy, girl"), ("bigger", "big, bridge")],
+    [("little", "small, young"), ("children", "boy, girl"), ("bigger", "big")],
 )
 def test_what_means_the_same_comes_before_what_is_spelt_alike(typed, close):
     with pytest.raises(

@@ -8,6 +8,7 @@ does did: do don't doing done
 is was: am are aren't were weren't be been
 has: have haven't had hadn't having
 can could wants: must should would will won't wouldn't shall may might need needs
+a this: another other one such
 he she it: i you we they me him us them
 my the this: your his her our their its these those some any all both many two
 because when that: if while since so although though and or but as than
@@ -49,7 +50,7 @@ NEAR = _meant()
 
 
 def closest(word: str, known: set[str]) -> list[str]:
-    """Up to five known words: close in meaning, or else in spelling; maybe none.
+    """A few known words: close in meaning, or else in spelling; maybe none.
 
     Args:
         word: one that is not known, in lower case
@@ -57,5 +58,6 @@ def closest(word: str, known: set[str]) -> list[str]:
     """
     if word in NEAR:
         return NEAR[word]
-    spelt = difflib.get_close_matches(word, sorted(known), n=6, cutoff=0.6)
-    return sorted(spelt, key=lambda one: one[:3] != word[:3])[:3]
+    stems = [one for one in sorted(known) if len(one) > 2 and word.startswith(one)]
+    spelt = difflib.get_close_matches(word, sorted(known), n=3, cutoff=0.7)
+    return list(dict.fromkeys([*stems, *spelt]))[:3]
