@@ -127,12 +127,11 @@ def teach(
     steps: int = 1500,
     seed: int = 0,
     peak: float = 0.005,
-    size: int = 64,
     name: str = "translation",
 ) -> History:
     """Train a translator, and put it in eval mode.
 
-    Adam, gradients clipped to norm 1; the rate rises for 50 steps, and
+    Adam, 64 pairs a step, gradients clipped to norm 1; the rate rises for 50 steps, and
     falls to 0 over the last half.
 
     Args:
@@ -141,10 +140,9 @@ def teach(
         steps: how many
         seed: of the order of the pairs
         peak: the largest learning rate
-        size: pairs a step
         name: in front of the progress bar
     """
-    batches = similar_batches(task.ids(task.train), size, seed)
+    batches = similar_batches(task.ids(task.train), 64, seed)
     return train_translator(
         model, batches, translation_loss, steps, peak, falling=2, name=name
     )
