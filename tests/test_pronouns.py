@@ -70,6 +70,8 @@ def test_shares_are_shares(twins, task, model):
     shares = pronouns.exchanged(model, task, [one.both for one in twins[:3]])
     assert shares.keys() == {*pronouns.PLACES}
     assert all(0 <= share <= 1 for share in shares.values())
+    alone = pronouns.exchanged(model, task, [twins[0].both], alone=True)
+    assert alone.keys() == shares.keys()
     looks = pronouns.looked_at(model, task, [one.subject for one in twins])
     assert sum(looks.values()) == pytest.approx(1, abs=1e-5)
 
@@ -101,6 +103,20 @@ def test_a_cut_head_adds_nothing_and_comes_back(model):
         after = attention(x, x, x)
     assert torch.allclose(nothing, attention.W_o.bias.expand_as(x), atol=1e-6)
     assert not torch.allclose(some, before) and after.equal(before)
+
+
+def test_words_that_are_read_alone_know_only_themselves(twins, task, model):
+    first, second = (pronouns.source_ids(task, pair) for pair in twins[0].both)
+    same = (first == second)[0]  # all places but the adjective's
+    with torch.no_grad():
+        before = model.encode(first)
+        assert not before[0, same].equal(model.encode(second)[0, same])
+        with pronouns.words_alone(model):
+            assert model.encode(first)[0, same].equal(model.encode(second)[0, same])
+            assert not model.encode(first)[0, ~same].equal(
+                model.encode(second)[0, ~same]
+            )
+        assert model.encode(first).equal(before)
 
 
 def test_batches_hold_every_pair_once_an_epoch_and_are_alike_in_length():

@@ -6,7 +6,7 @@ pronoun their translations are the same.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -27,6 +27,7 @@ from helpers.experiments.language import LanguageTask
 from helpers.models.masks import look_ahead_mask, padding_mask
 from helpers.models.transformer import Transformer, cross_weights
 
+ALONE = "right, encoder without attention"
 PLACES = ("it", "adjective", "meant", "other", "the rest")
 
 
@@ -164,6 +165,7 @@ def exchanged(
     model: Transformer,
     task: LanguageTask,
     couples: Sequence[tuple[SentencePair, SentencePair]],
+    alone: bool = False,
 ) -> dict[str, float]:
     """How often the pronoun changes if some vectors come from another sentence.
 
@@ -174,6 +176,8 @@ def exchanged(
         model: a trained translator
         task: its words
         couples: a sentence, and one of as many words that has another pronoun
+        alone: the other sentence is read by an encoder without attention, so that each
+            of its vectors knows its own word and place, and nothing else
 
     Returns:
         place -> the share of the sentences that then get the other pronoun
@@ -182,7 +186,9 @@ def exchanged(
     for own, other in couples:
         written, _ = before_pronoun(task, own)
         _, wanted = before_pronoun(task, other)
-        memory, theirs = (model.encode(source_ids(task, x)) for x in (own, other))
+        memory = model.encode(source_ids(task, own))
+        with words_alone(model) if alone else nullcontext():
+            theirs = model.encode(source_ids(task, other))
         for place, where in places(task, own).items():
             mixed = memory.clone()
             mixed[:, where] = theirs[:, where]
@@ -239,6 +245,24 @@ def without(attention: nn.Module, heads: Sequence[int]) -> Iterator[None]:
             weight.copy_(kept)
 
 
+@contextmanager
+def words_alone(model: Transformer) -> Iterator[None]:
+    """Cut all attention of the encoder: no word hears of another one."""
+    with ExitStack() as cuts:
+        for layer in model.encoder.layers:
+            heads = range(layer.attention.num_heads)
+            cuts.enter_context(without(layer.attention, heads))
+        yield
+
+
+def right_if_alone(
+    model: Transformer, task: LanguageTask, pairs: Sequence[SentencePair]
+) -> float:
+    """The share of right pronouns if the encoder has no attention."""
+    with words_alone(model):
+        return right_pronouns(model, task, pairs)
+
+
 def without_heads(
     model: Transformer, task: LanguageTask, pairs: Sequence[SentencePair]
 ) -> dict[str, list[float]]:
@@ -276,5 +300,9 @@ def report(model: Transformer, task: LanguageTask, twins: Sequence[Twins]) -> di
     for name, couples in (("adjective", by_adjective), ("noun", by_noun)):
         shares = exchanged(model, task, couples)
         found |= {f"other {name}, vector of {k}": v for k, v in shares.items()}
+        where = "adjective" if name == "adjective" else "meant"
+        shares = exchanged(model, task, couples, alone=True)
+        found[f"other {name}, its vector read alone"] = shares[where]
+    found[ALONE] = right_if_alone(model, task, pairs)
     found |= {f"looks at {k}": v for k, v in looked_at(model, task, pairs).items()}
     return {name: 100 * share for name, share in found.items()}

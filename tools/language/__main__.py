@@ -18,8 +18,7 @@ from helpers.corpora.language.pairs import languages, sentence_pairs
 from helpers.experiments import language
 from helpers.experiments.bundled import FOLDER, save_translator
 
-SETTINGS = {"count": 60_000, "peak": 0.006, "d_model": 64, "seed": 0}
-STEPS = {"fr": 2500}  # else 1,500
+SETTINGS = {"count": 60_000, "steps": 1800, "peak": 0.006, "d_model": 64, "seed": 0}
 
 
 def draw(code: str, count: int, seed: int) -> None:
@@ -30,7 +29,7 @@ def draw(code: str, count: int, seed: int) -> None:
 
 def train(code: str, folder: Path = FOLDER, **changed: float) -> dict:
     """Train a translator on the whole language, write it, and return its scores."""
-    settings = {"steps": STEPS.get(code, 1500)} | SETTINGS | changed
+    settings = SETTINGS | changed
     task = language.language_task(code, "all", settings["count"])
     torch.manual_seed(settings["seed"])
     model = language.new_translator(task, settings["d_model"])

@@ -87,7 +87,7 @@ big grand grande <; black noir noire; white blanc blanche
 lazy paresseux paresseuse; fast rapide rapide; strong fort forte
 weak faible faible; slow lent lente; dirty sale sale; red rouge rouge
 green vert verte; blue bleu bleue; wide large large; narrow étroit étroite
-long long longue <; quiet calme calme; steep raide raide; deep profond profonde
+long long longue <; quiet calme calme; steep pentu pentue; deep profond profonde
 cold froid froide; new nouveau nouvelle < nouvel; muddy boueux boueuse
 beautiful beau belle < bel; dark sombre sombre; sweet sucré sucrée
 sour acide acide; hard dur dure; good bon bonne <; fresh frais fraîche
@@ -123,6 +123,8 @@ PREPOSITIONS = {
     "to": "à",
 }
 MODALS = {"can": ("peut", "pouvait"), "want": ("veut", "voulait")}
+SKILLS = frozenset({"swim", "dance", "sing"})  # who can do these knows how to
+KNOW_HOW = ("sait", "savait")
 BE = {"present": "est", "past": "était"}
 HAVE = {"present": "a", "past": "avait"}
 SAYS = {"say": "dit", "know": "sait", "believe": "croit"}
@@ -196,7 +198,9 @@ def _verb(one: Clause) -> tuple[str, list[str]]:
     """The finite verb, and the participle or infinitive behind it."""
     infinitive, present, participle, *more = VERB[one.verb]
     if one.modal:
-        return MODALS[one.modal][one.tense == "past"], [infinitive]
+        skill = one.modal == "can" and one.verb in SKILLS and not one.place
+        forms = KNOW_HOW if skill else MODALS[one.modal]
+        return forms[one.tense == "past"], [infinitive]
     if one.tense in ("present", "progressive"):
         return present, []
     if more and one.tense == "past" and more != ["être"]:
@@ -283,7 +287,14 @@ def vocabulary() -> set[str]:
     words = {QUESTION} | set(
         ". , ne n' pas trop qui que qu' quand parce est-ce".split()
     )
-    words |= {"au", *HAVING.values(), *BE.values(), *HAVE.values(), *SAYS.values()}
+    words |= {
+        "au",
+        *KNOW_HOW,
+        *HAVING.values(),
+        *BE.values(),
+        *HAVE.values(),
+        *SAYS.values(),
+    }
     words |= {word for _, word in NOUN.values()} | set(PRONOUNS)
     for infinitive, present, participle, *more in VERB.values():
         words |= {infinitive, present, participle, *more} - {"être"}

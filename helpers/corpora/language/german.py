@@ -1,6 +1,6 @@
 """German: three genders, four cases, and the verb last in a subordinate clause."""
 
-from helpers.corpora.language.lexicon import ATTRIBUTES, BEASTS
+from helpers.corpora.language.lexicon import ATTRIBUTES, BEASTS, PERSONS
 from helpers.corpora.language.meaning import Clause, Phrase, Sentence, State
 
 CODE = "de"
@@ -56,6 +56,7 @@ wake: weckt weckte aufgeweckt aufwecken auf
 call: ruft rief gerufen rufen
 invite: lädt lud eingeladen einladen ein
 look_at: sieht sah angesehen ansehen an
+regard: betrachtet betrachtete betrachtet betrachten
 build: baut baute gebaut bauen
 hide: versteckt versteckte versteckt verstecken
 steal: stiehlt stahl gestohlen stehlen
@@ -139,7 +140,13 @@ PREPOSITIONS = {
     "next_to": "neben",
     "to": "zu",
 }
-SHORT = {("in", "dem"): "im", ("zu", "dem"): "zum", ("zu", "der"): "zur"}
+WATERS = frozenset({"river", "lake", "stream"})  # one is not beside them but at them
+SHORT = {
+    ("an", "dem"): "am",
+    ("in", "dem"): "im",
+    ("zu", "dem"): "zum",
+    ("zu", "der"): "zur",
+}
 MODALS = {"can": ("kann", "konnte"), "want": ("will", "wollte")}
 BE = {"present": "ist", "past": "war"}
 SAYS = {"say": "sagt", "know": "weiß", "believe": "glaubt"}
@@ -198,7 +205,8 @@ def phrase(one: Phrase, case: str) -> list[str]:
 
 def place(preposition: str, where: Phrase) -> list[str]:
     """A preposition with the dative; in dem is im, zu der is zur."""
-    words = [PREPOSITIONS[preposition], *phrase(where, "dat")]
+    at = preposition == "next_to" and where.noun in WATERS
+    words = ["an" if at else PREPOSITIONS[preposition], *phrase(where, "dat")]
     short = SHORT.get((words[0], words[1]))
     return [short, *words[2:]] if short else words
 
@@ -222,10 +230,18 @@ def _middle(one: Clause) -> list[str]:
     return words + (place(*one.place) if one.place else [])
 
 
+def _named(one: Clause) -> str:
+    """The entry of `VERBS`: animals fressen, and one looks at a castle otherwise."""
+    if one.verb == "eat" and one.subject.noun in BEASTS:
+        return "feed"
+    if one.verb == "look_at" and one.object.noun not in BEASTS | PERSONS:
+        return "regard"
+    return one.verb
+
+
 def _verb(one: Clause) -> tuple[str, str]:
     """The finite verb, and what ends a main clause: infinitive, participle, prefix."""
-    eats = one.verb == "eat" and one.subject.noun in BEASTS  # animals don't essen
-    forms, more, prefix = VERB["feed" if eats else one.verb]
+    forms, more, prefix = VERB[_named(one)]
     present, past, participle, infinitive = forms
     if one.modal:
         return MODALS[one.modal][one.tense == "past"], infinitive

@@ -113,13 +113,19 @@ def adverbs(one: Clause | State) -> tuple[str, ...]:
     habit = "h" in VERB_TENSES[one.verb] and one.tense == "present"
     names = {one.tense, "habit"} if habit else {one.tense} - {"present"}
     fits = {name for name, some in words.FRONTS.items() if names & set(some.split())}
-    return tuple(name for name in words.FRONTS if name in fits)
+    never = {"every_day"} if one.negated else set()  # that would be "never"
+    return tuple(name for name in words.FRONTS if name in fits - never)
 
 
 def reason_tense(one: Clause) -> str:
     """The tense of a reason: she has eaten it because she was hungry."""
     done = one.tense == "perfect" and not one.negated
     return "past" if one.tense == "past" or done else "present"
+
+
+def relative_tense(one: Clause) -> str:
+    """The tense around a relative clause: who has sung is tired, who sang was."""
+    return "past" if one.tense == "past" else "present"
 
 
 def reasons(one: Clause) -> tuple[tuple[str, str, bool], ...]:
@@ -140,6 +146,7 @@ def reasons(one: Clause) -> tuple[tuple[str, str, bool], ...]:
             known = adjective in words.SAID[meant.noun]
             known = known and (adjective != "hungry" or food or one.verb == "chase")
             known = known and (one.modal, adjective) not in words.NOT_WITH
+            known = known and (meant.noun, adjective) not in words.NO_HURDLE
             twice = adjective in (one.subject.adjective, one.object.adjective)
             if known and not twice and not _contradicts(meant, adjective):
                 found.append((reason.who, adjective, reason.too))
@@ -190,7 +197,7 @@ def _sensible_clause(one: Clause) -> bool:
         return False
     if one.asked and one.negated or one.pronoun:
         return False
-    if (one.negated or one.asked) and not _definite(one.subject):
+    if (one.negated or one.asked or one.modal) and not _definite(one.subject):
         return False
     if one.object and not _sensible_object(one):
         return False
@@ -205,8 +212,18 @@ def _sensible_clause(one: Clause) -> bool:
 
 def _sensible_object(one: Clause) -> bool:
     any_of_it = one.verb in words.ANY or not one.negated
-    old = one.verb in words.MADE and one.object.adjective == "old"
-    return (any_of_it or _definite(one.object)) and not old
+    some = any_of_it and one.verb not in words.DEFINITE
+    return (some or _definite(one.object)) and one.object == _makeable(one)
+
+
+def _makeable(one: Clause) -> Phrase:
+    """The object, or what can be said of it before it is there: a long poem."""
+    thing = one.object
+    if one.verb not in words.MADE:
+        return thing
+    determiner = "the" if thing.determiner == "my" else thing.determiner
+    keep = determiner == "a" and thing.adjective != "old"
+    return Phrase(thing.noun, determiner, thing.adjective if keep else "")
 
 
 def _sensible_recipient(one: Clause, thing: str | None) -> bool:
@@ -263,10 +280,10 @@ def _sensible_when(one: Sentence) -> bool:
 def _sensible_relative(one: Sentence) -> bool:
     main, clause = one.main, one.relative
     plain = not (clause.modal or clause.asked) and clause.tense in ("past", "perfect")
+    plain = plain and clause.subject.determiner != "my"
     mood = isinstance(main, State) and main.adjective in moods(clause)
-    return (
-        mood and plain and main.subject == clause.subject and _sensible_clause(clause)
-    )
+    same = main.subject == clause.subject and main.tense == relative_tense(clause)
+    return mood and plain and same and _sensible_clause(clause)
 
 
 def _sensible_because(one: Sentence) -> bool:
@@ -323,13 +340,11 @@ def _clause(draw: Draw, definite: bool = False, **settings) -> Clause:
     verb = choose(_verbs(draw.nouns, modal, tense, only), draw)
     who = choose(doers(verb, draw.nouns), draw)
     settings = {"tense": choose(tenses(verb, modal), draw)} | settings
-    certain = definite or negated or settings.get("asked", False)
+    certain = definite or negated or bool(modal) or settings.get("asked", False)
     subject = _phrase(who, draw, certain)
     possible = _some(objects(verb, who), draw.nouns)
-    certain = definite or negated and verb not in words.ANY
+    certain = definite or verb in words.DEFINITE or negated and verb not in words.ANY
     thing = _phrase(choose(possible, draw), draw, certain) if possible else None
-    if thing and verb in words.MADE and thing.adjective == "old":
-        thing = thing._replace(adjective="")
     whom = recipients(verb, who, thing.noun) if thing else ()
     whom = _some(whom, draw.nouns) or whom
     recipient = _phrase(choose(whom, draw), draw, True, 0.2) if whom else None
@@ -338,7 +353,8 @@ def _clause(draw: Draw, definite: bool = False, **settings) -> Clause:
     if where and (verb in words.NEEDS_PLACE or draw() < 0.7):
         preposition, noun = choose(where, draw)
         place = preposition, _phrase(noun, draw, share=0.2)._replace(determiner="the")
-    return Clause(subject, verb, thing, recipient, place, **settings)
+    one = Clause(subject, verb, thing, recipient, place, **settings)
+    return one._replace(object=_makeable(one)) if thing else one
 
 
 def _state(draw: Draw, noun: str, said: Sequence[str], **settings) -> State:
@@ -423,24 +439,26 @@ def when(draw: Draw) -> Sentence:
 
 
 def relative(draw: Draw, **settings) -> Sentence:
-    """The dog that crossed the street is tired."""
+    """The dog that crossed the street was tired."""
     while True:
         clause = _clause(
             draw, True, tense=choose(("past", "perfect"), draw), **settings
         )
+        if clause.subject.determiner == "my":  # my mother is known without a clause
+            clause = clause._replace(subject=clause.subject._replace(determiner="the"))
         known = [
             word
             for word in words.PREDICATES[clause.subject.noun]
             if word in moods(clause) and not _contradicts(clause.subject, word)
         ]
         if known:
-            tense = choose(("present", "past"), draw)
+            tense = relative_tense(clause)
             main = State(clause.subject, choose(known, draw), tense=tense)
             return Sentence(main, relative=clause)
 
 
 def negated_relative(draw: Draw) -> Sentence:
-    """The dog that did not cross the street is tired."""
+    """The dog that did not cross the street was tired."""
     return relative(draw, negated=True)
 
 

@@ -1,6 +1,5 @@
 """Sentences that a reader types: tidied, looked up, and read by the grammar."""
 
-import difflib
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -19,6 +18,7 @@ from helpers.corpora.language.lexicon import (
     VERBS,
 )
 from helpers.corpora.language.meaning import Clause, Phrase, Sentence, State
+from helpers.corpora.language.near import closest
 from helpers.corpora.language.words import Words, joined
 
 SHORT = {  # what people write -> the words of the grammar
@@ -28,6 +28,10 @@ SHORT = {  # what people write -> the words of the grammar
     "she's": "she is",
     "an": "a",
 }
+SPOKEN_OF = (
+    "It speaks of one person, animal, place, food or thing, such as girl, dog, street, "
+    "bread or key."
+)
 ASKING = ("is", "was", "has", "does", "did", "can", "could")
 
 
@@ -38,8 +42,8 @@ class UnknownWords(ValueError):
 class Found(NamedTuple):
     """What became of a sentence that somebody typed."""
 
-    text: str  # as the grammar writes it
-    ids: list[int]  # of its words, with start and end
+    text: str  # tidied; as the grammar writes it, if it has the sentence
+    ids: list[int]  # of its words, with `START` and `END`
     meaning: Sentence | None  # None if the grammar has no such sentence
 
     @property
@@ -49,24 +53,24 @@ class Found(NamedTuple):
 
 
 def lookup(text: str) -> Found:
-    """Look up a typed sentence; capitals, full stop and contractions are forgiven.
+    """Look up a typed sentence, and tidy its capitals, contractions and full stop.
 
     Args:
         text: English, such as "the dog didn't cross the street"
 
     Returns:
         The sentence and the ids of its words. A sentence of known words that the
-        grammar does not have is handed on as well, with `inside` False.
+        grammar does not have is returned too, with `inside` False.
 
     Raises:
-        UnknownWords: The language lacks one of the words, or the text has none.
+        UnknownWords: The language lacks one of the words, or the text has no words.
     """
     words = _words(text)
     vocabulary = english.vocabulary()
     if not set(words) - {","}:
         raise UnknownWords("There is no word to translate: type an English sentence.")
     if unknown := [word for word in dict.fromkeys(words) if word not in vocabulary]:
-        raise UnknownWords(" ".join(map(_closest, unknown)))
+        raise UnknownWords(" ".join(map(_unknown, unknown)))
     mark = "?" if text.rstrip().endswith("?") or words[0] in ASKING else "."
     meaning = read([*(word for word in words if word != ","), mark])
     said = english.write(meaning) if meaning else [*_with_an(words), mark]
@@ -75,9 +79,10 @@ def lookup(text: str) -> Found:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a typed text, in lower case; of the marks commas alone."""
+    """The words of a typed text, in lower case, and its commas: no other marks."""
     text = text.lower().replace("\u2019", "'")
-    text = re.sub(r"n't\b", " not", text.replace("can't", "cannot"))
+    text = text.replace("can't", "cannot")
+    text = re.sub(r"\b(is|was|has|does|did|could)n't\b", r"\1 not", text)  # not "won't"
     text = re.sub(r"\bcan not\b", "cannot", text)
     found = re.findall(r"[^\W\d_]+(?:'\w+)?|\d+|,", text)
     return " ".join(SHORT.get(word, word) for word in found).split()
@@ -88,14 +93,14 @@ def _with_an(words: list[str]) -> list[str]:
     return ["an" if (a, b[0] in "aeiou") == ("a", True) else a for a, b in pairs]
 
 
-def _closest(word: str) -> str:
+def _unknown(word: str) -> str:
     """One sentence about a word that is not known."""
-    known = sorted(word for word in english.vocabulary() if word.isalpha())
-    close = difflib.get_close_matches(word, known, n=3, cutoff=0.0)
-    return (
-        f"The word {word!r} is not in the language; the closest that are: "
-        f"{', '.join(close)}."
-    )
+    known = {word for word in english.vocabulary() if word.isalpha()}
+    if close := closest(word, known):
+        end = f"; closest to it are: {', '.join(close)}."
+    else:
+        end = f", nor any that is like it. {SPOKEN_OF}"
+    return f"The little language has no word {word!r}{end}"
 
 
 # --- reading --------------------------------------------------------------------------
@@ -129,7 +134,7 @@ def _sentences(words: tuple[str, ...], asked: bool) -> Iterator[Sentence]:
 
 
 def _parted(words: tuple[str, ...], at: str) -> tuple[tuple, tuple]:
-    """The words before a word, and those behind it."""
+    """The words before a word, and those after it."""
     place = words.index(at) if at in words else len(words)
     return words[:place], words[place + 1 :]
 
@@ -189,7 +194,7 @@ def _states(
 def _predicates(
     who: Phrase, words: tuple[str, ...], before: tuple[str, ...] = ()
 ) -> Iterator[Clause]:
-    """Did not give the book to the man; what stands before the subject apart."""
+    """Did not give the book to the man; the word before the subject is given."""
     for length in range(1, min(6, len(words)) + 1):
         for verb, tense, negated, modal in _verbs().get((before, words[:length]), ()):
             options = {"tense": tense, "negated": negated, "modal": modal}
@@ -198,7 +203,7 @@ def _predicates(
 
 
 def _completed(one: Clause, words: tuple[str, ...]) -> Iterator[Clause]:
-    """With the object, the recipient and the place that the words name."""
+    """Add the object, the recipient and the place that the words name."""
     if not set(words) - {","}:
         yield one
         return
@@ -230,7 +235,7 @@ def _phrases(words: tuple[str, ...]) -> Iterator[tuple[Phrase, tuple[str, ...]]]
 
 @cache
 def _verbs() -> dict[tuple, list[tuple[str, str, bool, str]]]:
-    """(Before the subject, behind it) -> verb, tense, negation, modal."""
+    """(Before the subject, after it) -> verb, tense, negation, modal."""
     found: dict[tuple, list] = {}
     plain = product(VERBS, TENSES.values(), (False, True), ("",))
     modal = product(VERBS, ("present", "past"), (False, True), MODALS)

@@ -27,7 +27,7 @@ from helpers.corpora.language.words import Words, joined, parted
 SHARE = 12  # one pair of words in so many is held out
 # Never together in training: the animal that did not cross the street.
 ALWAYS_HELD_OUT = frozenset({("animal", "street")})
-MANY, FEW = 6, 4  # nouns of an adjective; of the same kind, or objects of a verb
+MANY, FEW = 6, 4  # nouns of an adjective; of one kind, adjectives of a noun, objects
 HELD_OUT_OF_CORE = ("modal_question", "front_because")  # it has no others
 PARTS = {"all": EVERYTHING, "core": lexicon.CORE}
 
@@ -84,7 +84,7 @@ def sentence_pairs(
         count: how many
         seed: another seed, other sentences
         construction: one name of `grammar.CONSTRUCTIONS`; "" for all but `HELD_OUT`
-        part: "all", or "core": 38 nouns and 23 verbs in six constructions
+        part: "all", or "core": 40 nouns and 23 verbs in six constructions
 
     Returns:
         The pairs, in the order in which they were drawn.
@@ -163,16 +163,17 @@ def held_out_words(one: str, other: str, seed: int = 0) -> bool:
 def _common(one: str, other: str) -> bool:
     """Whether each of two words is seen with enough others in training.
 
-    An adjective needs other nouns, and some of the same kind. Who does something needs
-    other things to do it to, and the thing others who do it: or else nobody could know
-    that a dog *frisst* and does not *isst*.
+    An adjective needs other nouns, some of the same kind, and the noun other
+    adjectives. Who does something needs other things to do it to, and the thing others
+    who do it: or else nobody could know that a dog *frisst* and does not *isst*.
     """
     core = one in lexicon.CORE or one in lexicon.ADJECTIVES
     near = lexicon.CORE if core and other in lexicon.CORE else EVERYTHING
     if one in lexicon.ADJECTIVES:
         nouns = {noun for noun in near if one in lexicon.SAID[noun]}
         kind = next(kind for kind in lexicon.KINDS if other in kind)
-        return len(nouns) >= MANY and len(nouns & kind) >= FEW
+        several = len(nouns) >= MANY and len(nouns & kind) >= FEW
+        return several and len(lexicon.SAID[other]) >= FEW
     verbs = [verb for verb in lexicon.VERBS if other in objects(verb, one)]
     return all(
         len(near & {*objects(verb, one)}) >= FEW
