@@ -19,9 +19,11 @@ import person
 import pytest
 import submissions
 from chromium import browser, needed, pixels, soon
-from nbformat.v4 import new_code_cell
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from helpers.checks.engine import find
+from helpers.checks.card import card as made_card
+from helpers.checks.engine import find, judge
+from helpers.checks.standing import of_lesson
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSON, SOLUTION = "02_attention.ipynb", "solution_02.ipynb"
@@ -452,6 +454,22 @@ def test_a_pass_leads_to_the_next_exercise(half):
     found.locator("a").click()
     half.page.wait_for_function(inside)
     half.shot("next_exercise")
+
+
+def test_a_card_that_came_with_a_notebook_can_be_read(context, address, course):
+    """JupyterLab cleans what it did not see run, such as a notebook handed in."""
+    report = judge("2.1", lambda x, dim: x.exp())
+    page = made_card(report, find("2.1"), of_lesson(2, {}))
+    shown = new_output("display_data", data={"text/html": page})
+    cells = [new_code_cell('check("2.1", softmax)', outputs=[shown])]
+    spec = submissions.released().metadata  # else JupyterLab asks for a kernel
+    made = new_notebook(cells=cells, metadata=spec)
+    nbformat.write(made, course / "work" / "handed_in.ipynb")
+    with opened(context, address, "handed_in.ipynb") as notebook:
+        contrasts = card(notebook, "ex-2-1").evaluate(CONTRASTS)
+        assert not notebook.page.evaluate(f"() => {CODE}[0].model.trusted")
+        assert "✗ wrong" in [text.strip() for text, _ in contrasts]
+        assert min(contrast for _, contrast in contrasts) >= 4.5
 
 
 def test_progress_is_there_after_a_restart(half, course):
