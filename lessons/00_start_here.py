@@ -102,20 +102,9 @@ check("0.1", row_means)
 # %% [markdown] slide="slide"
 # ## Where your work is
 #
-# `make lab` copied the notebooks into the folder `work/` and never overwrites what you
-# wrote there. If the course brings a newer version of a notebook, it replaces one that
-# you have only opened or run, and is put beside one that you changed, under another
-# name. `make progress` lists which exercises you have passed.
-
-# %% [markdown]
-# The list of files at the left also shows three folders of the course, for you to read
-# and not to change. `solutions/` holds the model answers, for afterwards. `docs/` tells
-# what was measured, and how. `helpers/` is the code that the lessons import, with cards
-# for the [texts](../helpers/corpora/README.md) and the
-# [language model](../helpers/corpora/gpt2/README.md) that come with the course.
-#
-# Code that only draws a figure or guards a number is folded: a bar stands in its place,
-# and a click on it opens it. Run it like any other cell.
+# `make lab` copied the notebooks into the folder `work/` and never overwrites a file
+# there. If the course brings a newer version of a notebook, it is put beside yours
+# under another name. `make progress` lists which exercises you have passed.
 
 # %% [markdown] slide="slide"
 # ## Words and letters
@@ -142,6 +131,19 @@ check("0.1", row_means)
 # %% tags=["nbval-check-output"]
 draws = torch.Generator().manual_seed(42)
 show("three random numbers", torch.randn(3, generator=draws))
+
+# %% [markdown]
+# ## What else is here
+#
+# The list of files at the left also shows three folders of the course, for you to read
+# and not to change. `solutions/` holds the model answers, for afterwards. `docs/` tells
+# what was measured, and how. `helpers/` is the code that the lessons import, with cards
+# for the [texts](../helpers/corpora/README.md) and the
+# [language model](../helpers/corpora/gpt2/README.md) that come with the course.
+#
+# Code that only draws a figure or guards a number is folded: a bar stands in its place,
+# and a click on it opens it. Run it like any other cell. A notebook that you have only
+# opened or run counts as unchanged, and a newer version takes its place.
 
 # %% [markdown] slide="slide"
 # ## The lessons
