@@ -396,6 +396,7 @@ FOLDS = {
     'show_figure(draw(x), "text")': ("", 'show_figure(draw(x), "text")'),
     "print(x)\nassert x": ("print(x)", "assert x"),
     "x = 1": ("x = 1", ""),
+    "play(draw.masks())": ("play(draw.masks())", ""),
     "assert x\nx + 1": ("assert x\nx + 1", ""),
     "x + 1\nassert x": ("x + 1\nassert x", ""),  # split, it would display x + 1
     "def f():\n    return canvas(2, 2)": ("def f():\n    return canvas(2, 2)", ""),
