@@ -124,16 +124,6 @@ from helpers.student.overview import progress
 
 progress()
 
-# %% [markdown]
-# The list of files at the left also shows three folders of the course, for you to read
-# and not to change. `solutions/` holds the model answers, for afterwards. `docs/` tells
-# what was measured, and how. `helpers/` is the code that the lessons import, with cards
-# for the [texts](../helpers/corpora/README.md) and the
-# [language model](../helpers/corpora/gpt2/README.md) that come with the course.
-#
-# Code that only draws a figure or guards a number is folded: a bar stands in its place,
-# and a click on it opens it. Run it like any other cell.
-
 # %% [markdown] slide="slide"
 # ## Words and letters
 #
@@ -159,6 +149,18 @@ progress()
 # %% tags=["nbval-check-output"]
 draws = torch.Generator().manual_seed(42)
 show("three random numbers", torch.randn(3, generator=draws))
+
+# %% [markdown]
+# ## What else is here
+#
+# The list of files at the left also shows three folders of the course, for you to read
+# and not to change. `solutions/` holds the model answers, for afterwards. `docs/` tells
+# what was measured, and how. `helpers/` is the code that the lessons import, with cards
+# for the [texts](../helpers/corpora/README.md) and the
+# [language model](../helpers/corpora/gpt2/README.md) that come with the course.
+#
+# Code that only draws a figure or guards a number is folded: a bar stands in its place,
+# and a click on it opens it. Run it like any other cell.
 
 # %% [markdown] slide="slide"
 # ## The lessons

@@ -7,7 +7,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tools.grading import course, release
+from helpers.checks import CheckFailed
+from tools.build.notebooks import IMPORT
+from tools.grading import course, release, restore
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "02_attention"
@@ -33,24 +35,50 @@ def cells(path):
     }
 
 
+def expected():
+    """Return {grade_id: source}: the student's notebook, each check with its import."""
+    known = cells(ROOT / "notebooks" / f"{NAME}.ipynb")
+    return {
+        name: f"{IMPORT}\n\n{cell.source}" if name.endswith("-check") else cell.source
+        for name, cell in known.items()
+    }
+
+
 def test_the_course_has_what_nbgrader_expects(released):
-    given = ROOT / "notebooks" / f"{NAME}.ipynb"
-    source = released / "source" / NAME / f"{NAME}.ipynb"
-    assert source.read_bytes() == given.read_bytes()
+    source = cells(released / "source" / NAME / f"{NAME}.ipynb")
+    assert {name: cell.source for name, cell in source.items()} == expected()
     assert (released / "gradebook.db").exists()
     assert [path.name for path in (released / "release").iterdir()] == [NAME]
 
 
 def test_stubs_are_as_they_were_and_checks_are_locked(released):
-    before = cells(ROOT / "notebooks" / f"{NAME}.ipynb")
     after = cells(released / "release" / NAME / f"{NAME}.ipynb")
-    assert {name: cell.source for name, cell in after.items()} == {
-        name: cell.source for name, cell in before.items()
-    }
+    assert {name: cell.source for name, cell in after.items()} == expected()
     assert all("checksum" in cell.metadata.nbgrader for cell in after.values())
     check = after["ex-2-2-check"].metadata
     assert check["editable"] is False and check["deletable"] is False
     assert "editable" not in after["ex-2-2"].metadata
+
+
+def test_who_defines_check_does_not_grade_themselves(released):
+    """The student's first cell is theirs; a released check imports the true one."""
+    path = released / "release" / NAME / f"{NAME}.ipynb"
+    check = cells(path)["ex-2-2-check"].source
+    names = {"check": lambda *given: None, "scaled_dot_product_attention": None}
+    with pytest.raises(CheckFailed):
+        exec(check, names)
+    handed_in = nbformat.read(path, 4)
+    mine = cells(ROOT / "notebooks" / f"{NAME}.ipynb")
+    for cell in handed_in.cells:
+        if "nbgrader" in cell.metadata:
+            cell.source = mine[cell.metadata.nbgrader.grade_id].source
+    content = nbformat.writes(handed_in).encode()
+    restored, notes = restore.restore(restore.parse(content), nbformat.read(path, 4))
+    assert notes == []  # without the import it is not edited, and gets it back
+    checks = [one.source for one in restored.cells if "check(" in one.source]
+    assert len([one for one in checks if one.startswith(IMPORT)]) == len(
+        [name for name in mine if name.endswith("-check")]
+    )
 
 
 def test_nbgrader_knows_the_points(released):

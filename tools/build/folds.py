@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 TAG = "hide-input"
 # Names that lessons use for drawing alone.
 DRAWING = {"axes", "canvas", "draw", "figure", "heat_map", "picture", "show_figure"}
-PRINTING = {"print", "show"}  # calls that have no value for a cell to display
+SHOWING = {"play", "print", "show"}  # to be read; they have no value to display
 
 
 def fold(cell: NotebookNode) -> list[NotebookNode]:
@@ -57,7 +57,7 @@ def _plumbing(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         return False
     names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-    return bool(names & DRAWING) and not names & PRINTING
+    return bool(names & DRAWING) and not names & SHOWING
 
 
 def _displays(statement: ast.stmt) -> bool:
@@ -65,4 +65,4 @@ def _displays(statement: ast.stmt) -> bool:
     if not isinstance(statement, ast.Expr):
         return False
     call = statement.value
-    return not isinstance(call, ast.Call) or ast.unparse(call.func) not in PRINTING
+    return not isinstance(call, ast.Call) or ast.unparse(call.func) not in SHOWING
