@@ -532,9 +532,9 @@ def vandal(*_, **__):
 )
 def test_a_check_leaves_the_world_as_it_was(exercise, deed, monkeypatch):
     answers = exercise.references
-    if deed != "the reference":  # that one has to run, the usual mistakes have not
+    if deed != "the reference":  # an answer has to run, the usual mistakes have not
         memory.remember(monkeypatch, exercise.id)
-        monkeypatch.setitem(BAD, "vandal", vandal)
+        monkeypatch.setitem(BAD, "vandal", lambda *_, **__: vandal())  # a new one
         answers = handed_in(exercise, deed)
     with torch.no_grad():  # the answer itself runs with gradients
         before = world()

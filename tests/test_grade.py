@@ -851,6 +851,7 @@ def test_a_worker_gets_no_keys_of_the_person_who_grades(monkeypatch):
 
 # --- the real thing -------------------------------------------------------------------
 
+FILES = 'open("mine.txt", "w").write("mine")\n!cat mine.txt'
 BEFORE, AFTER = handed.solution("ex-2-1"), handed.solution("ex-2-3")
 OUTSIDE = """
 import glob, os, socket
@@ -952,9 +953,8 @@ def a_dozen(outside):
     talk = "for _ in range(400): print('x' * 1_000_000)"
     return {
         "solved": handed.solved(),
-        "blank": handed.released(),
+        "blank": handed.filled({}),
         "borrowed": borrowed(),
-        "one right": handed.filled({"ex-2-2": handed.solution("ex-2-2")}),
         "misled": misled()[0],
         "hangs": amid(hang),
         "hangs hard": amid(deaf),
@@ -964,8 +964,7 @@ def a_dozen(outside):
         "no JSON": '{"cells": [',
         "edited": edited(),
         "tampered": tampered(),
-        "outside": amid(outside),
-        "uses files": amid('open("mine.txt", "w").write("mine")\n!cat mine.txt'),
+        "outside": handed.with_cell(amid(outside), "ex-2-3", FILES),
     }
 
 
@@ -1001,7 +1000,6 @@ class TestADozen:
             ("solved", "19"),
             ("blank", "0"),
             ("borrowed", "2"),
-            ("one right", "4"),
             ("misled", "0"),
             ("hangs", "4"),
             ("hangs hard", "2"),
@@ -1011,7 +1009,7 @@ class TestADozen:
             ("no JSON", ""),
             ("edited", "2"),
             ("tampered", "0"),
-            ("uses files", "4"),
+            ("outside", "4"),
         ],
     )
     def test_points(self, graded, student, points):
@@ -1066,7 +1064,7 @@ class TestADozen:
     def test_a_notebook_may_write_files_and_use_a_terminal(self, graded):
         folder = graded[0].with_name(f"{graded[0].name}-graded")
         name = "02_attention"
-        path = folder / "autograded" / "uses files" / name / f"{name}.ipynb"
+        path = folder / "autograded" / "outside" / name / f"{name}.ipynb"
         cells = nbformat.read(path, 4).cells
         [cell] = [cell for cell in cells if "!cat mine.txt" in cell.source]
         assert [output.get("text") for output in cell.outputs] == ["mine"]

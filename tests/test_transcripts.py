@@ -2,6 +2,7 @@
 
 import difflib
 
+import memory
 import pytest
 
 from helpers.checks.engine import LESSONS
@@ -12,7 +13,8 @@ from tools.proofs.transcripts import path, transcript
 @pytest.mark.parametrize(
     "number", [pytest.param(n, marks=pytest.mark.lesson(str(n))) for n in LESSONS]
 )
-def test_a_check_says_what_it_said(number):
+def test_a_check_says_what_it_said(number, monkeypatch):
+    memory.remember(monkeypatch, f"transcript {number}")
     kept = path(number).read_text(encoding="utf-8")
     said = transcript(number)
     changes = difflib.unified_diff(
