@@ -97,11 +97,15 @@ def test_the_page_tells_work_peer_ratio_and_aim():
     assert "| told | 1.00 s | z: 2.00 s | 0.50 |  |" in text
     assert "| large | 150 MB | z: 200 MB | 0.75 | at most 1.00, met |" in text
     assert "a cpu, 2 cores, 1 thread" in text
-    assert "median 255 ms, longest 500 ms" in text
+    assert "median 255 ms (aim: at most 0.05 s, missed)." in text
+    assert "Passed: at most 10 ms (aim: 0.6 s, met)." in text and "again" not in text
+    located = [FOUND["checks"][0] | {"located": 2.5}]
+    text = page(FOUND | {"checks": located})
+    assert "run again line by line: at most 2.50 s (aim: 2 s, missed)." in text
+    assert "| 2.2 | 10 ms | 500 ms | 2.50 s |" in text
     assert "| 02_attention | 60 s | 900 MB |" in text
     assert "takes about 0.5 minutes that way. The aim is at most 15: met." in text
     assert "`helpers.checks` 0.12. The aim is at most 0.3: met." in text
-    assert "(missed) and none above 1 s (met)" in text
 
 
 def test_a_script_that_fails_is_reported():

@@ -463,6 +463,14 @@ def test_what_a_look_does_not_find_is_said_to_be_missing():
     assert lines[-1] == "Expected: one 1. What came instead: three 3."
 
 
+def test_where_a_mistake_has_no_name_the_cases_that_are_right_have():
+    unnamed = typed("def double(x):\n    return 2 * x + (len(x) > 3)", "double")
+    assert "Right in 1 of 2 cases: 3 numbers." in str(judge("99.1", unnamed))
+    assert told._some(list("abcdef")) == ": a; b; c; d and 2 more"
+    wrong = typed("def double(x):\n    return 2 * x + 1", "double")
+    assert "Right in 0 of 2 cases." in str(judge("99.1", wrong))
+
+
 def test_what_a_class_is_built_with_has_names():
     class Scaled(nn.Module):
         def __init__(self, width, *more):
@@ -1052,7 +1060,7 @@ def double(x):
 """
     report = judge("99.1", typed(source, "double"), limit=0.8)
     assert report.outcome == "raised"
-    assert "Right in 1 of the 2 cases that were run." in str(report)
+    assert "Right in 1 of the 2 cases that were run: 3 numbers." in str(report)
 
 
 def test_an_answer_may_wait_longer_than_it_works():

@@ -496,7 +496,7 @@ def test_the_changed_line_is_found_again():
         (2, (2, 5), 5, "exact"),
         (6, (6,), 5, "later"),
         (2, (2, 5), 6, "before"),
-        (5, (5,), 2, "before"),
+        (5, (5,), 2, "later"),  # it called the changed line
         (6, (6,), 2, "next"),
     ],
 )

@@ -162,13 +162,20 @@ def failed(
         count = len(trial.runs)
         stopped = any(isinstance(one.raised, TimeUp) for one in trial.runs)
         of = f"the {count} cases that were run" if stopped else f"{count} cases"
-        evidence.append(f"Right in {count - failing} of {of}.")
+        names = [] if known else [one.name for one in trial.cases[failing:]]
+        evidence.append(f"Right in {count - failing} of {of}{_some(names)}.")
     if run.printed:
         evidence.append(f"Your code printed: {_short(run.printed.strip(), 300)}")
     evidence.append(_stuck(exercise))
     names = [one.name for one in known.mistakes] if known and known.certain else []
     name, second = (*names, None, None)[:2]
     return Report(exercise.id, outcome, name, evidence=tuple(evidence), second=second)
+
+
+def _some(names: list[str]) -> str:
+    """The first of them, where there are any."""
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f": {'; '.join(names[:4])}{more}" if names else ""
 
 
 def _told(known: Known | None) -> list[str]:

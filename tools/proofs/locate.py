@@ -38,7 +38,7 @@ TABLE = Path(__file__).resolve().parents[2] / "build" / "locate.md"
 EACH = 10  # changes that are drawn for each answer
 LIMIT = 2.0  # seconds until one is stopped
 KINDS = ("function", "class")
-SAID = ("named", "line", "from", "all known", "odd", "shape", "nothing")
+SAID = ("named", "line", "from", "all known", "odd", "told", "nothing")
 WHERE = ("exact", "next", "later", "before")
 
 
@@ -220,7 +220,7 @@ def _tried(
         said = "from" if found.onward else "line" if found.line else "all known"
         where = _where(exercise, index, thing, line, call) if found.line else ""
     else:
-        said = "shape" if _explained(report.evidence) else "nothing"
+        said = "told" if _explained(report.evidence) else "nothing"
         said = "odd" if call.get("odd") else said
     return Outcome(
         exercise.id,
@@ -239,10 +239,11 @@ def _tried(
 
 
 def _explained(evidence: tuple[str, ...]) -> bool:
-    """Whether a shape, a dtype or a part was wrong, which is told."""
+    """Whether it is told what is odd about the result, or where it is right."""
     signs = (
-        "expected shape", "expected 'of shape", "expected a ", "but there is none",
-        "it should return (", "The attribute ",
+        "? No: ", "entries are NaN", "cases: ", "expected shape", "expected 'of shape",
+        "expected a ", "but there is none", "What came instead: ", "The attribute ",
+        "it should return (",
     )  # fmt: skip
     return any(sign in line for line in evidence for sign in signs)
 
@@ -269,27 +270,37 @@ def _where(
         return "exact"
     case = call["asked"][0][located.first_wrong(*call["asked"])]
     steps = _executed(exercise, index, thing, case)
+    lines = [line for line, _ in steps]
     following = {
-        next((step for step in steps[place + 1 :] if step != changed), 0)
-        for place, step in enumerate(steps)
+        next((step for step in lines[place + 1 :] if step != changed), 0)
+        for place, step in enumerate(lines)
         if step == changed
     }
     if found.line.number in following:
         return "next"
-    first = {step: place for place, step in reversed(list(enumerate(steps)))}
-    early = first.get(found.line.number, 0) < first.get(changed, len(steps))
+    if any(line == changed and found.line.number in above for line, above in steps):
+        return "later"  # it called the changed line, and its numbers came after that
+    first = {step: place for place, step in reversed(list(enumerate(lines)))}
+    early = first.get(found.line.number, 0) < first.get(changed, len(lines))
     return "before" if early else "later"
 
 
-def _executed(exercise: Exercise, index: int, thing: Any, case: Case) -> list[int]:
-    """The lines of an answer in the order in which they are executed."""
+def _executed(
+    exercise: Exercise, index: int, thing: Any, case: Case
+) -> list[tuple[int, tuple[int, ...]]]:
+    """The lines of an answer as they are executed, each with those that called it."""
     file, steps = blanks.file_of(thing), []
 
     def trace(frame, event, arg):
         if frame.f_code.co_filename != file:
             return None
         if event == "line":
-            steps.append(frame.f_lineno)
+            above, back = [], frame.f_back
+            while back is not None:
+                if back.f_code.co_filename == file:
+                    above.append(back.f_lineno)
+                back = back.f_back
+            steps.append((frame.f_lineno, tuple(above)))
         return trace
 
     before = sys.gettrace()
@@ -356,7 +367,7 @@ def _head() -> str:
     return (
         f"{'':6} {'wrong':>6} {'named':>6} {'line':>6} | {'exact':>6} {'next':>6} "
         f"{'later':>6} {'before':>6} | {'from':>6} {'known':>6} {'odd':>5} "
-        f"{'shape':>6} {'nothing':>7} | "
+        f"{'told':>6} {'nothing':>7} | "
         f"{'median':>6} {'p95':>6} {'worst':>6} s"
     )
 
@@ -371,7 +382,7 @@ def _row(name: str, outcomes: list[Outcome]) -> str:
         f"{name:6} {wrong:6} {said['named']:6} {said['line']:6} | "
         + " ".join(f"{where[one]:6}" for one in WHERE)
         + f" | {said['from']:6} {said['all known']:6} {said['odd']:5} "
-        f"{said['shape']:6} {said['nothing']:7} | "
+        f"{said['told']:6} {said['nothing']:7} | "
         f"{middle:6.3f} {late:6.3f} {times[-1]:6.3f}"
     )
 
@@ -380,7 +391,7 @@ def sums(outcomes: list[Outcome]) -> list[str]:
     """What the table says in all, in sentences."""
     said = Counter(one.said for one in outcomes)
     wrong = sum(said[w] for w in SAID)
-    helped = wrong - said["shape"] - said["nothing"]
+    helped = wrong - said["told"] - said["nothing"]
     lines = [one for one in outcomes if one.said == "line"]
     near = sum(one.line in ("exact", "next") for one in lines)
     outer = [one for one in lines if not one.built]
@@ -391,8 +402,9 @@ def sums(outcomes: list[Outcome]) -> list[str]:
     return [
         f"{len(outcomes)} changed answers: {said['passed']} passed, {said['raised']} "
         f"raised, {said['not attempted']} not attempted, {wrong} wrong.",
-        f"Of those: {_share(helped, wrong)} named or spoken to; with a shape told "
-        f"{_share(helped + said['shape'], wrong)}.",
+        f"Of those: {_share(helped, wrong)} named or spoken to; with a shape, "
+        "a broken property or the cases that are right told "
+        f"{_share(helped + said['told'], wrong)}.",
         f"Of the lines named: {_share(near, len(lines))} the changed statement or the "
         f"next ({_share(nearer, len(outer))} where it is not in an __init__), "
         f"{_share(early, len(lines))} before it.",
