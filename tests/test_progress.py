@@ -92,6 +92,15 @@ def test_nothing_is_recorded_without_the_marker(work):
     assert list(work.iterdir()) == []
 
 
+def test_model_answers_that_pass_are_nobody_s_progress(work):
+    (work / "solutions").mkdir()
+    (work / "solutions" / progress.MARKER).write_text("{}")
+    progress.record(PASSED, work / "solutions")
+    assert progress.read(work / "solutions") == {}
+    progress.record(PASSED, work)
+    assert progress.read(work) == {"2.1": "passed"}
+
+
 def test_these_tests_record_nothing_here():
     assert os.environ["COURSE_PROGRESS"] == "off"
 

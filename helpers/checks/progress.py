@@ -15,6 +15,7 @@ from helpers.student.presence import notebook_folder, person_present
 MARKER = ".course.json"  # left by tools/lab.py in the student's folder
 LOCK = ".course.lock"  # for all that write there: several kernels, and tools/lab.py
 NAME = ".progress.json"
+SOLUTIONS = "solutions"
 PATIENCE = 5.0  # seconds until a check goes on without its record
 
 
@@ -26,6 +27,8 @@ def record(report: Report, folder: Path | None = None) -> None:
         folder: Where; by default beside the notebook.
     """
     folder = folder or notebook_folder()
+    if folder.name == SOLUTIONS:  # model answers pass, and are nobody's progress
+        return
     if os.environ.get("COURSE_PROGRESS") == "off" or "NBGRADER_EXECUTION" in os.environ:
         return
     if not (folder / MARKER).exists() and not person_present():
