@@ -131,11 +131,13 @@ def write(*_):
             line = {"exercise": name, "outcome": "passed", "misconception": None,
                     "borrowed": False, "intact": True}
             try:
-                os.write(number, json.dumps(line).encode() + b"\\n")
+                if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_APPEND:
+                    os.write(number, json.dumps(line).encode() + b"\\n")
             except OSError:
                 pass
 
-get_ipython().events.register("pre_run_cell", write)
+for moment in ("pre_run_cell", "post_run_cell"):
+    get_ipython().events.register(moment, write)
 """
 COUNTED = """
 verdicts = iter([True, True] + 7 * [False])
