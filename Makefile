@@ -95,7 +95,7 @@ kill-matrix: setup  ## put right and wrong answers to their checks, over 20 seed
 	COURSE_SEEDS=20 $(UNIT) tests/test_checks.py -k "independent_solution or the_reference_passes"
 	$(PY) -m tools.proofs.kill_matrix --jobs 2 $(ARGS)
 
-deep: setup  ## first-edition notebooks in full, 2,000 random answers, the whole pipe
+deep: setup  ## first-edition notebooks in full, 2,000 random answers, the judge
 	COURSE_DEEP=1 $(UNIT) tests/test_first_edition.py tests/test_robustness.py \
 	  tests/test_piped.py
 
