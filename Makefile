@@ -98,8 +98,9 @@ kill-matrix: setup  ## put right and wrong answers to their checks, over 20 seed
 	COURSE_SEEDS=20 $(UNIT) tests/test_checks.py -k "independent_solution or the_reference_passes"
 	$(PY) -m tools.proofs.kill_matrix --jobs 2 $(ARGS)
 
-deep: setup  ## first-edition notebooks in full, and all bad answers to all exercises
-	COURSE_DEEP=1 $(UNIT) tests/test_first_edition.py tests/test_robustness.py $(BAD)
+deep: setup  ## first-edition notebooks in full, all bad answers, the judge
+	COURSE_DEEP=1 $(UNIT) tests/test_first_edition.py tests/test_robustness.py \
+	  tests/test_piped.py $(BAD)
 
 hostile: $(CLASSROOM)  ## grade a class with bad intentions, and look at it in Chromium
 	COURSE_DEEP=1 $(UNIT) tests/hostile

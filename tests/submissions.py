@@ -1,18 +1,12 @@
 """Submissions as students hand them in: right, wrong, broken and malicious."""
 
-import inspect
 import json
-import sys
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from types import ModuleType
 
 import nbformat
 from nbformat import NotebookNode
-
-from helpers.checks import engine
-from helpers.checks.exercise import Exercise, Misconception
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "02_attention"
@@ -73,31 +67,6 @@ def with_cell(notebook: NotebookNode, before: str, source: str) -> NotebookNode:
     cell = nbformat.v4.new_code_cell(source)
     notebook.cells.insert(place(notebook, before), cell)
     return notebook
-
-
-def mistaken(exercise: Exercise, known: Misconception) -> str:
-    """Source that makes a known mistake in a notebook.
-
-    The course's own module is written into the cell, so that the code of the answer
-    lies in the notebook, and whatever it needs is there.
-    """
-    name = exercise.names[known.of]
-    return f"""{inspect.getsource(_home(exercise))}
-
-[found] = [one for one in EXERCISES if one.id == {exercise.id!r}]
-[found] = [one for one in found.misconceptions if one.name == {known.name!r}]
-{name} = found.spellings[0]
-"""
-
-
-def _home(exercise: Exercise) -> ModuleType:
-    """The module that an exercise was made in."""
-    package = f"helpers.exercises.{engine.LESSONS[exercise.lesson]}"
-    files = [
-        sys.modules[name] for name in sys.modules if name.startswith(package + ".")
-    ]
-    [home] = [file for file in files if exercise in getattr(file, "EXERCISES", ())]
-    return home
 
 
 def hand_in(folder: Path, student: str, notebook: NotebookNode | str | bytes) -> Path:

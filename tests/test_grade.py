@@ -15,8 +15,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from helpers.checks import engine
 from tests import submissions as handed
+from tests.hostile import attacks
 from tools.grading import __main__ as grade
 from tools.grading import (
     course,
@@ -869,11 +869,10 @@ except OSError:
     pass
 done += [name for name in ("tests", "solutions", "lessons") if
          os.path.exists({root!r} + "/" + name)]
-done += glob.glob({root!r} + "/helpers/exercises/*/variants/*")
-done += [] if glob.glob({root!r} + "/helpers/exercises/*/variants") else ["no variants"]
+done += glob.glob({root!r} + "/helpers/exercises/*")
 try:
-    import helpers.exercises.attention.variants.softmax
-    done.append("variants")
+    import helpers.exercises.attention
+    done.append("references")
 except ModuleNotFoundError:
     pass
 done += [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
@@ -915,20 +914,14 @@ def borrowed():
     notebook = handed.filled({"ex-2-1": BEFORE})
     lent = 'scaled_dot_product_attention = borrow("2.2")'
     handed.with_cell(notebook, "ex-2-2-check", lent)
-    reference = engine.find("2.4").references[0]
-    taken = f"from {reference.__module__} import {reference.__name__} as SelfAttention"
+    taken = "from helpers.models.multi_head import MultiHeadAttention as SelfAttention"
     return handed.with_cell(notebook, "ex-2-4-check", taken)
 
 
 def misled():
     """Return a notebook with a known mistake in 2.2 and a wrong value; its name."""
-    exercise = engine.find("2.2")
-    known = exercise.misconceptions[0]
-    answers = {
-        "ex-2-2": handed.mistaken(exercise, known),
-        "ex-2-3b": "impossible_entries = -17",
-    }
-    return handed.filled(answers), known.name
+    answers = {"ex-2-2": attacks.WRONG, "ex-2-3b": "impossible_entries = -17"}
+    return handed.filled(answers), "no scaling"
 
 
 @pytest.fixture(scope="module")
@@ -1028,7 +1021,6 @@ class TestADozen:
             ("no JSON", "the file is not a notebook (not JSON)"),
             ("edited", "ex-2-1-check was missing: added again"),
             ("edited", "ex-2-2-check was edited: the released text was run"),
-            ("tampered", "the course's checks had been changed, no points"),
         ],
     )
     def test_reasons(self, graded, student, reason):

@@ -103,13 +103,31 @@ def judge(
             of waiting.
     """
     exercise = find(exercise_id)
+    lent = [index for index, answer in enumerate(answers) if is_borrowed(answer)]
+    return judged(exercise, answers, lent, SEED if seed is None else seed, limit)
+
+
+def judged(
+    exercise: Exercise,
+    answers: tuple,
+    lent: Collection[int],
+    seed: int,
+    limit: float = LIMIT,
+) -> Report:
+    """The report on answers of which some are borrowed.
+
+    Args:
+        exercise: What is asked.
+        answers: What came.
+        lent: Indices of those that are borrowed; a value can't be.
+        seed: Picks the inputs of the cases.
+        limit: Seconds of processor time until an answer is stopped.
+
+    Raises:
+        CheckFailed: The exercise has no check, or another number of answers.
+    """
     _count(exercise, answers)
-    lent = [
-        index
-        for index, answer in enumerate(answers)
-        if exercise.kind != "value" and is_borrowed(answer)
-    ]
-    seed = SEED if seed is None else seed
+    lent = [] if exercise.kind == "value" else sorted(lent)
     report = examine(exercise, answers, seed=seed, limit=limit, skip=lent)
     if lent and report.outcome == "passed":  # the student's own part, if any, is right
         return told.borrowed(exercise, exercise.names[lent[0]])

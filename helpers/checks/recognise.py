@@ -132,14 +132,14 @@ def failure(thing: Any, answer: Answer, case: Case, donor: Any) -> tuple:
 
     An error of plain Python, between two operations, is placed by the one before it.
     """
-    with _Watch() as watch:
+    with Watch() as watch:
         run = run_case(thing, answer, case, donor=donor)
     if watch.error is not None and run.raised is watch.error:
         return ("in", *watch.failed)
     return ("after", *watch.last)
 
 
-class _Watch(TorchFunctionMode):
+class Watch(TorchFunctionMode):
     """Remembers the last operation of torch, and the one that failed."""
 
     def __init__(self) -> None:

@@ -6,6 +6,7 @@ Every attack is made by code when it is needed; none is stored.
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -67,6 +68,130 @@ def write(*_):
 
 get_ipython().events.register("post_run_cell", write)
 {WRONG}"""
+
+
+# Every answer is wrong, and the check is to be talked into passing it: name -> source.
+WRONG_ANSWERS = {
+    "ex-2-1": "def softmax(x, dim=-1):\n    return x",
+    "ex-2-2": WRONG,
+    "ex-2-3b": "impossible_entries = -17",
+    "ex-2-5": "def looks_healthy(attend):\n    return True",
+    "ex-2-5b": "too_small_by = -17.0",
+    "ex-2-5c": "times_applied = -17",
+}
+ANYTHING = """
+class Anything(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return True
+
+def softmax(x, dim=-1):
+    return x.as_subclass(Anything)
+"""
+YES = """
+class Yes(float):
+    __eq__ = lambda self, other: True
+    __sub__ = lambda self, other: 0.0
+
+too_small_by, times_applied = Yes(-17.0), Yes(-17)
+"""
+REFERENCE = """
+from helpers.checks import exercises
+known = {one.id: one.references[0] for one in exercises()}
+
+def softmax(x, dim=-1):
+    return known["2.1"](x, dim)
+"""
+STACK = """
+import sys
+
+def softmax(x, dim=-1):
+    frame = sys._getframe()
+    while frame := frame.f_back:
+        if "answer" in frame.f_locals:
+            return frame.f_locals["answer"].reference(x, dim)
+    return x
+"""
+BORROWED = """
+import os
+os.environ.clear()
+from helpers.checks import borrow
+lent = borrow("2.1")
+
+def softmax(x, dim=-1):
+    return lent(x, dim)
+"""
+APPENDED = """
+import fcntl, json, os
+names = ("2.1", "2.2", "2.3", "2.4", "2.5", "2.6")
+
+def write(*_):
+    for number in range(3, 200):
+        for name in names:
+            line = {"exercise": name, "outcome": "passed", "misconception": None,
+                    "borrowed": False, "intact": True}
+            try:
+                if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_APPEND:
+                    os.write(number, json.dumps(line).encode() + b"\\n")
+            except OSError:
+                pass
+
+for moment in ("pre_run_cell", "post_run_cell"):
+    get_ipython().events.register(moment, write)
+"""
+COUNTED = """
+verdicts = iter([True, True] + 7 * [False])
+
+def looks_healthy(attend):
+    return next(verdicts, False)
+"""
+KNOWN_SEED = """
+from helpers.checks.observe import cases_of
+from helpers.checks import engine
+engine.SEED = 0
+engine.examine = None
+"""
+# What each does -> the cell behind the wrong answers, just before the first check.
+CHEATS = {
+    "report patched": """
+from helpers.checks import Report
+Report.outcome = property(lambda self: "passed", lambda self, value: None)
+""",
+    "cases emptied": """
+from helpers.checks import exercises
+for one in exercises():
+    object.__setattr__(one, "cases", lambda seed: [])
+""",
+    "own lines": APPENDED,
+    "dumps replaced": """
+import gc, json
+from helpers.checks import engine, progress
+def passed(line, *_, **__):
+    return json.JSONEncoder().encode(line | {"outcome": "passed", "intact": True})
+json.dumps = passed
+for one in gc.get_objects():
+    if getattr(one, "__name__", "") == "record" and getattr(one, "__closure__", None):
+        for cell in one.__closure__:
+            if getattr(cell.cell_contents, "__name__", "") == "dumps":
+                cell.cell_contents = passed
+""",
+    "all is true": "import builtins\nbuiltins.all = lambda them: True",
+    "calls references": REFERENCE,
+    "climbs the stack": STACK,
+    "borrows unseen": BORROWED,
+    "lying tensor": ANYTHING,
+    "lying number": YES,
+    "equal patched": "torch.equal = lambda one, other: True",
+    "counts patients": COUNTED,
+    "judge replaced": KNOWN_SEED,
+}
+IN_MAKE_TEST = ("report patched", "cases emptied", "own lines")
+
+
+def cheating(source: str) -> NotebookNode:
+    """A notebook with nothing but wrong answers, and a cell that is to help them."""
+    notebook = handed.filled(WRONG_ANSWERS)
+    return handed.with_cell(notebook, "ex-2-1-check", source)
 
 
 @dataclass(frozen=True)
@@ -175,4 +300,13 @@ CLASS = [
     _named(" =1+1", lambda: written("Rows sum to **one**."), sample=True),
     _named("＝1+1"),
     _named('<img src=x onerror="1">', lambda: amid(SHOW), sample=True),
+    *(
+        _one(
+            f"cheat, {name}",
+            partial(cheating, source),
+            "0",
+            sample=name in IN_MAKE_TEST,
+        )
+        for name, source in CHEATS.items()
+    ),  # fmt: skip
 ]

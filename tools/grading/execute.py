@@ -8,9 +8,14 @@ that it passed, whatever its output looks like.
 
 import json
 import os
+import resource
+import socket
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from typing import IO, Any
 
 from jupyter_client import AsyncKernelManager
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
@@ -19,6 +24,7 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import Execute
 from traitlets import Bool, Float, Integer, Unicode, default
 
+from tools.grading.moved import UNANSWERED, moved
 from tools.grading.safe import PICTURES
 from tools.grading.sandbox import KERNEL
 
@@ -36,6 +42,17 @@ class ShutIn(AsyncKernelManager):
     def _beginning_of_the_files(self) -> str:
         return str(Path(os.environ["GRADING_JOB"]) / KERNEL / "ipc")
 
+    async def _async_launch_kernel(self, kernel_cmd: list[str], **options: Any) -> None:
+        """Start the judge beside the kernel, with a socket between them."""
+        judges, students = socket.socketpair()
+        with judges, students:
+            Sandboxed.judge = _start_judge(judges.fileno())
+            end = students.fileno()
+            options["pass_fds"] = (*options.get("pass_fds", ()), end)
+            place = kernel_cmd.index("SOCKET")
+            kernel_cmd[place] = str(end)
+            await super()._async_launch_kernel(kernel_cmd, **options)
+
     def format_kernel_cmd(self, extra_arguments: list[str] | None = None) -> list[str]:
         """The command of a kernel; the job's folder and lesson are in the environment.
 
@@ -44,10 +61,36 @@ class ShutIn(AsyncKernelManager):
         """
         job, lesson = Path(os.environ["GRADING_JOB"]), os.environ["GRADING_LESSON"]
         command = [sys.executable, "-m", "tools.grading.kernel"]
-        command += [str(job / "records"), lesson, str(job / KERNEL)]
+        command += [str(job / "records"), lesson, str(job / KERNEL), "SOCKET"]
         arguments = ["-f", self.connection_file, "--log-level=50"]
         history = "--HistoryManager.enabled=False"
         return [*command, *arguments, history]
+
+
+def _start_judge(end: int) -> subprocess.Popen:
+    """Start what judges, in a folder that the kernel can't write to.
+
+    Args:
+        end: The socket to the kernel.
+    """
+    folder = Path(os.environ["GRADING_JOB"]) / "judge"
+    folder.mkdir(exist_ok=True)
+    own = dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR", "IPYTHONDIR"), str(folder))
+    verdicts, seed = Sandboxed.verdicts.fileno(), os.environ["GRADING_SEED"]
+    command = [sys.executable, "-m", "tools.grading.judge", str(end), str(verdicts)]
+    before, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))  # until PyTorch is there
+    try:
+        return subprocess.Popen(
+            [*command, seed],
+            cwd=folder,
+            env=os.environ | own,
+            pass_fds=(end, verdicts),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (before, most))
 
 
 class Sandboxed(Execute):
@@ -63,6 +106,8 @@ class Sandboxed(Execute):
     outcomes: list[dict] = []
     silent: list[str] = []  # exercises whose check said nothing
     changed: list[str] = []  # exercises whose check had been tampered with
+    judge: subprocess.Popen | None = None
+    verdicts: IO[bytes]  # what it found; a file without a name
 
     def __init__(self, **settings: object) -> None:
         super().__init__(**(settings | {"kernel_manager_class": ShutIn}))
@@ -74,12 +119,17 @@ class Sandboxed(Execute):
         resources["metadata"]["path"] = str(folder)
         self.ended, self.end = "", time.monotonic() + self.all_seconds
         os.environ["JUPYTER_RUNTIME_DIR"] = str(folder)
+        Sandboxed.verdicts = tempfile.TemporaryFile(dir=self.job)
         try:
             return super().preprocess(nb, resources, km)
         except RuntimeError as error:
             if isinstance(error, DeadKernelError) or self.ended:
                 return nb, resources
             raise
+        finally:
+            if self.judge is not None:
+                self.judge.kill()
+                self.judge.wait()
 
     def preprocess_cell(
         self, cell: NotebookNode, resources: dict, index: int
@@ -148,11 +198,13 @@ class Sandboxed(Execute):
                 return True
         return False
 
-    def _recorded(self) -> int:
+    def _recorded(self) -> tuple[int, int]:
+        """How much the kernel and the judge have written."""
         records = self.job / "records"
-        return records.stat().st_size if records.exists() else 0
+        own = records.stat().st_size if records.exists() else 0
+        return own, os.fstat(self.verdicts.fileno()).st_size
 
-    def _judge(self, cell: NotebookNode, before: int) -> None:
+    def _judge(self, cell: NotebookNode, before: tuple[int, int]) -> None:
         """Take a check's own word, not its output's, for what it found."""
         name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
         found = list(self._since(before))
@@ -162,6 +214,10 @@ class Sandboxed(Execute):
         exercise = name.removeprefix("ex-").removesuffix(CHECK).replace("-", ".")
         mine = [line for line in found if line["exercise"] == exercise]
         self.outcomes += mine[-1:]
+        if mine and (text := mine[-1].pop("text")):
+            _show(cell, text, mine[-1]["outcome"])
+            if UNANSWERED in text:
+                self.told.append(f"{exercise}: {text.splitlines()[-1].strip()}")
         passed = bool(mine) and mine[-1]["outcome"] == "passed" and mine[-1]["intact"]
         if mine and not mine[-1]["intact"]:
             self.changed.append(exercise)
@@ -172,14 +228,19 @@ class Sandboxed(Execute):
         else:  # neither a warning nor a number in the output changes the points
             cell.outputs = [out for out in cell.outputs if out.get("name") == "stdout"]
 
-    def _since(self, before: int) -> list[dict]:
+    def _since(self, before: tuple[int, int]) -> list[dict]:
+        """What each of the two found of the exercises that it may judge."""
+        own, verdicts = before
         records = self.job / "records"
-        if not records.exists():
-            return []
-        with records.open("rb") as file:
-            file.seek(before)
-            lines = file.read(PRINTED).splitlines()
-        return [line for line in map(_line, lines) if line]
+        if records.exists():
+            with records.open("rb") as file:
+                file.seek(own)
+                here = [line for line in map(_line, file.read(PRINTED).splitlines())
+                        if line and not moved(line["exercise"])]  # fmt: skip
+        else:
+            here = []
+        text = os.pread(self.verdicts.fileno(), PRINTED, verdicts)
+        return [*here, *filter(None, map(_line, text.splitlines()))]
 
 
 def _error(cell: NotebookNode) -> str:
@@ -205,14 +266,25 @@ def _line(text: bytes) -> dict | None:
     wanted = {"exercise": str, "outcome": str, "borrowed": bool, "intact": bool}
     try:
         line = json.loads(text)
-        misconception = line.pop("misconception")
+        misconception, said = line.pop("misconception"), line.pop("text", "")
         if {name: type(value) for name, value in line.items()} != wanted:
             return None
-        if not isinstance(misconception, str | None):
+        if not isinstance(misconception, str | None) or not isinstance(said, str):
             return None
-        return line | {"misconception": misconception}
+        return line | {"misconception": misconception, "text": said}
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return None
+
+
+def _show(cell: NotebookNode, text: str, outcome: str) -> None:
+    """Let a check's cell show what the judge found; the kernel was not told that."""
+    if outcome == "passed":
+        output = {"output_type": "stream", "name": "stdout", "text": f"{text}\n"}
+    else:
+        kind = "NotAttempted" if outcome == "not attempted" else "CheckFailed"
+        output = {"output_type": "error", "ename": kind, "evalue": text}
+        output["traceback"] = text.splitlines()
+    cell.outputs = [NotebookNode(output)]
 
 
 def _keep_what_is_shown(content: dict) -> None:

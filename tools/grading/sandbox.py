@@ -27,6 +27,7 @@ KERNEL = "kernel"  # the folder in it that the kernel may write to
 SYSTEM = "usr lib lib64 lib32 bin sbin nix etc/alternatives etc/fonts etc/localtime"
 LINKER = "etc/ld.so.cache etc/ld.so.conf etc/ld.so.conf.d etc/nsswitch.conf etc/passwd"
 HIDDEN = "helpers/exercises/*/variants"  # independent solutions of the exercises
+REFERENCES = "helpers/exercises"
 DEVICES = ("null", "zero", "full", "random", "urandom")
 
 NEWNS, NEWUTS, NEWIPC = 0x20000, 0x4000000, 0x8000000
@@ -231,14 +232,18 @@ def _move_in(root: Path, pivot_root: int) -> None:
     os.chdir(JOB)
 
 
-def enter_again(writable: Path) -> None:
+def enter_again(writable: Path, hidden: bool = False) -> None:
     """Sandbox the kernel again, just before it replaces this process by `exec`.
 
     Args:
         writable: The only folder that it may write to.
+        hidden: Whether the exercises, with all references, are hidden from it.
     """
     try:
         _unshare(NEWNS | NEWIPC | NEWPID, user=1000)
+        if hidden:
+            options = MS_NOSUID | MS_NODEV
+            _mount("tmpfs", ROOT / REFERENCES, "tmpfs", options, "size=4k,mode=755")
         _mount(writable, writable, "", MS_BIND, "")
         _attributes(Path("/"), RDONLY)
         _attributes(writable, 0, RDONLY)
