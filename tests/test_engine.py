@@ -1,5 +1,6 @@
 """The engine on small made-up exercises: outcomes, evidence, borrowing, time limits."""
 
+import gc
 import re
 import signal
 import sys
@@ -27,7 +28,13 @@ from helpers.checks.exercise import (
     mistake,
     value_cases,
 )
-from helpers.checks.observe import cases_of, lost_in_float32, run_case, time_limit
+from helpers.checks.observe import (
+    TimeUp,
+    cases_of,
+    lost_in_float32,
+    run_case,
+    time_limit,
+)
 from helpers.exercises.attention.module import SelfAttention
 from helpers.exercises.attention.softmax import softmax
 from helpers.exercises.kit import exchanging
@@ -1091,6 +1098,26 @@ def test_without_an_alarm_an_answer_is_judged_all_the_same():
     assert reports[0].outcome == "passed"
     with time_limit(5):
         assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+
+
+def test_a_time_limit_that_ends_while_garbage_is_collected_still_counts(monkeypatch):
+    def slow(*_):
+        until = time.monotonic() + 0.2
+        while time.monotonic() < until:
+            pass
+
+    dropped = []
+    monkeypatch.setattr(sys, "unraisablehook", dropped.append)
+    gc.callbacks.append(slow)
+    try:
+        with pytest.raises(TimeUp), time_limit(0.1):
+            gc.collect()
+            until = time.monotonic() + 0.5
+            while time.monotonic() < until:
+                pass
+    finally:
+        gc.callbacks.remove(slow)
+    assert not dropped
 
 
 def test_the_students_keyboard_interrupt_is_not_swallowed():
