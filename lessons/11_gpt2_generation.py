@@ -448,11 +448,12 @@ show_figure(
 
 # %% [markdown] slide="subslide"
 # Now turn all three knobs at once. The outlines are what the model says, the bars are
-# what is drawn from, and the column on the right holds ten draws, always with the same
-# lots. Take top-p to 1 and the temperature to 2, and read the ten: the orange bar, the
-# tail, has taken over. Leave the temperature there and find a top-k and a top-p that
-# give you words you would let stand. Then keep your settings and change the beginning,
-# first to *You don*, then to *If True, the*. Does your k still fit? Does your p?
+# what is drawn from, and the column on the right holds ten draws, made with the same
+# random numbers each time. Take top-p to 1 and the temperature to 2, and read the ten:
+# the orange bar, the tail, has taken over. Leave the temperature there and find a top-k
+# and a top-p that give you words you would let stand. Then keep your settings and
+# change the beginning, first to *You don*, then to *If True, the*. Does your k still
+# fit? Does your p?
 
 # %%
 play(draw.choosing({prompt: last, **rows}, pieces))

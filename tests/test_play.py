@@ -253,10 +253,10 @@ def test_the_bars_are_what_is_drawn_from(heat, k, p):
 
 
 @pytest.mark.lesson("11")
-def test_lots_draw_with_the_given_probabilities():
+def test_draws_have_the_given_probabilities():
     shares = torch.tensor([0.1, 0.0, 0.6, 0.3])
-    lots = (torch.arange(1000) + 0.5) / 1000
-    counts = generation._by_lot(shares, lots).bincount(minlength=4)
+    random = (torch.arange(1000) + 0.5) / 1000
+    counts = generation._drawn(shares, random).bincount(minlength=4)
     assert counts.tolist() == [100, 0, 600, 300]
 
 

@@ -327,7 +327,7 @@ def look(
     passing = replace(right, gradient=False) if right else None
     answer, budget = exercise.answers[index], _Budget()
     trial = _Asked(answer, thing, asked, passing, list(others), file, budget)
-    reason = "the result is no tensor"
+    reason = "the result isn't a tensor"
     if any(map(_comparable, wrong.values())):
         try:
             return _by_operations(trial)

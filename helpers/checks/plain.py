@@ -20,7 +20,7 @@ PLAIN = (type(None), bool, int, float, complex, str, bytes, range)
 
 @dataclass(frozen=True)
 class Odd:
-    """A result that is no tensor, number or text: only its kind is remembered."""
+    """A result other than a tensor, a number or a text: only its kind is remembered."""
 
     kind: str
 

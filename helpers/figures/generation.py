@@ -127,7 +127,7 @@ def choosing(
     names = Labels(axes, 10, "right", monospace=True)
     numbers, title = Labels(axes, 8, "left"), Labels(axes, 11, "left")
     written = Labels(axes, 10, "left", monospace=True)
-    lots = torch.rand(throws, generator=torch.Generator().manual_seed(0))
+    random = torch.rand(throws, generator=torch.Generator().manual_seed(0))
 
     def move(beginning: str, temperature: float, top_k: str, top_p: float) -> str:
         logits = rows[beginning]
@@ -148,9 +148,9 @@ def choosing(
         )
         title.write([f"after “{beginning}”: {left:,} of {len(kept):,} tokens left"],
                     [(-0.3, -1.2)])  # fmt: skip
-        lot = _by_lot(kept.softmax(-1), lots)
+        draws = _drawn(kept.softmax(-1), random)
         written.write(
-            [readable(one)[:12] for one in pieces(lot)],
+            [readable(one)[:12] for one in pieces(draws)],
             [(1.24, at + 0.65) for at in range(throws)],
         )
         best = ", ".join(
@@ -160,8 +160,8 @@ def choosing(
         return (
             f"The next token after “{beginning}” at temperature {temperature}, top-k "
             f"{top_k}, top-p {top_p}: {left} of {len(kept)} tokens left; {best}; "
-            f"all beyond the {shown} likeliest {heights[1][-1]:.2f}. "
-            f"Ten draws: {', '.join(map(readable, pieces(lot)))}."
+            f"all beyond the {shown} most likely {heights[1][-1]:.2f}. "
+            f"Ten draws: {', '.join(map(readable, pieces(draws)))}."
         )
 
     heat = (0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
@@ -183,14 +183,14 @@ def _with_rest(shares: Tensor, some: Tensor) -> np.ndarray:
     return torch.cat([shares[some].double(), rest[None]]).numpy()
 
 
-def _by_lot(shares: Tensor, lots: Tensor) -> Tensor:
-    """Draw from probabilities (V): each lot in [0, 1) points at a token.
+def _drawn(shares: Tensor, random: Tensor) -> Tensor:
+    """Draw from probabilities (V), a token for each random number (N) in [0, 1).
 
-    The same lot points at a likely token as long as there are likely ones, so that a
-    slider that is moved a little changes few of the draws.
+    The tokens are sorted by probability first, so that a slider that is moved a little
+    changes few of the draws.
     """
     falling, order = shares.double().sort(descending=True)
-    spots = torch.searchsorted(falling.cumsum(0), lots.double())
+    spots = torch.searchsorted(falling.cumsum(0), random.double())
     return order[spots.clamp(max=int((falling > 0).sum()) - 1)]
 
 

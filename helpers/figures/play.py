@@ -1,9 +1,8 @@
 """A figure that moves under the reader's hand, and stands still where nobody watches.
 
-A `Scene` is a figure whose artists `move` sets anew for each position of its controls.
-`play` shows it: with sliders where a person ran the cell, as one PNG with its
-alternative text elsewhere. What never moves is drawn once and kept as a background, so
-that a scene answers within 50 ms.
+A `Scene` is a figure with controls. Whenever a control changes, `move` updates the
+artists. `play` shows it: with sliders where a person ran the cell, as one PNG with its
+alternative text elsewhere. What never moves is drawn once and kept as a background.
 """
 
 import base64

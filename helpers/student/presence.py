@@ -53,7 +53,7 @@ def notebook_folder() -> Path:
 
 def notebook_shell() -> Any:
     """IPython's shell in a kernel, or None."""
-    ipython = sys.modules.get("IPython")  # not there: this is no notebook
+    ipython = sys.modules.get("IPython")  # absent outside of notebooks
     return ipython.get_ipython() if ipython else None
 
 

@@ -86,7 +86,7 @@ class _Maker:
         self.link, self.thing = link, thing
 
     def __call__(self, parts: tuple[str, ...], init: tuple) -> dict | None:
-        """The parts of a new instance; None where it is no module."""
+        """The parts of a new instance; None if it is not a module."""
         made = self.thing(*init)
         if not isinstance(made, nn.Module):
             return None

@@ -71,7 +71,7 @@ def described(link: Link, made: nn.Module, parts: tuple[str, ...]) -> dict:
     Args:
         link: Each of its parts is lent to the other side.
         made: The module.
-        parts: What the stub names; where it is no part, its kind is told.
+        parts: What the stub names; of anything else only the kind is told.
     """
     inside = list(made.modules())[:MODULES]
     numbers = {id(part): place for place, part in enumerate(inside)}
@@ -122,7 +122,7 @@ def described(link: Link, made: nn.Module, parts: tuple[str, ...]) -> dict:
             },
         }
 
-    for part in inside:  # a plain list of modules is no part of the module, but named
+    for part in inside:  # modules in a plain list are not registered, but named
         for value in list(vars(part).values()):
             if type(value) in (list, tuple):
                 for item in value:

@@ -1,7 +1,7 @@
 """The seed of a grading run: it picks the inputs that answers are tried on.
 
-It is drawn anew for each folder of results, so that nobody knows the inputs, and kept
-there, so that all submissions meet the same ones, today and when they are graded again.
+A new one is drawn for each folder of results, so that nobody knows the inputs. It is
+kept there, so that all submissions meet the same ones, also when they are graded again.
 """
 
 import json

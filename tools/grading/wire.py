@@ -45,7 +45,7 @@ CONFIGS = {kind.__name__: kind for kind in (TransformerConfig, GPTConfig)}
 
 
 class Broken(Exception):
-    """What came is no frame, or none came."""
+    """What came is not a frame, or nothing came."""
 
 
 # --- writing --------------------------------------------------------------------------
@@ -245,7 +245,7 @@ class Pipe:
         end.setblocking(True)
 
     def refill(self) -> None:
-        """Count anew: another check begins."""
+        """Start counting again, for the next check."""
         self.left = self.most
 
     def send(self, frame: bytes, seconds: float) -> None:
