@@ -3,24 +3,27 @@
 #
 # **How can a word take from the other words just what it needs?**
 #
-# You need: vectors, the dot product, a little PyTorch. Time: about 120 minutes, of
-# which 65 are the core path (★). Everything runs on your laptop's CPU, without a
-# network.
+# You need: word vectors (lesson 01), the dot product, a little PyTorch.
+# Time: about 120 minutes, of which 65 are the core path (★). Everything runs on your
+# laptop's CPU, without a network.
 
-# %% [markdown] slide="subslide"
-# At the end of this lesson you can
+# %% [markdown] slide="slide"
+# ## Who was tired?
 #
-# - write scaled dot-product attention from its formula, with a mask, for any batch;
-# - say why the scores are divided by √d_head, and show it by an experiment;
-# - find a wrong attention by a test that looks at numbers, not at shapes;
-# - run your own function on the query, key and value of a real pretrained model, and
-#   get what the library gets.
+# > The animal did not cross the street because **it** was too tired.
+#
+# Read it once. Who was tired? You knew at once, and you knew because your eye went back
+# to *animal*. Now change a single word: *... because it was too wide.* Suddenly *it* is
+# the street.
 
-# %% [markdown] slide="notes"
-# 45 minutes: why (5), dictionary and hand example (10), live coding of 2.2 (12),
-# scaling experiment (8), the real head (5), questions (5). Leave 2.3, 2.5b, 2.5c and
-# 2.6 for the lab. Usual trouble: the axis of the softmax, and the mask's missing query
-# axis.
+# %% [markdown]
+# Nothing about the word *it* has changed between the two sentences, and neither has its
+# vector: the embedding table of lesson 01 holds one row for *it*, whatever sentence it
+# stands in. A model that is to understand these sentences has to do what you just did.
+# It has to look at the other words, and take something from the right one. The
+# operation that does this is called **attention**. Here is a real pretrained model at
+# work on both sentences. Each line says how much of what *it* collects comes from that
+# word.
 
 # %%
 import time
@@ -32,102 +35,95 @@ from torch import Tensor, nn
 from helpers import show
 from helpers.checks import check
 from helpers.experiments.one_head import one_head
+from helpers.experiments.reversal import (
+    OneHeadModel,
+    commonest_of_the_others,
+    digit_rows,
+)
 from helpers.figures import attention as draw
 from helpers.figures import canvas, heat_map, show_figure
 from helpers.figures.play import play
 from helpers.models.attention import attention
+from helpers.student.own_parts import OwnParts
 
 _ = torch.manual_seed(2)
 
+# %% tags=["nbval-check-output"] slide="fragment"
+TIRED = "The animal did not cross the street because it was too tired."
+WIDE = TIRED.replace("tired", "wide")
+
+for sentence in (TIRED, WIDE):
+    head = one_head(sentence, layer=3, head=1)
+    it = head.tokens.index("it")
+    print(sentence)
+    for token in ("animal", "street"):
+        weight = head.weights[it, head.tokens.index(token)].item()
+        print(f"  it <- {token:8}{weight:.2f}", "#" * round(50 * weight))
+
 # %% [markdown]
-# **Letters in shape comments**, the same in every lesson: `B` batch, `T` query length,
-# `S` key length, `D` d_model, `H` heads, `K` d_head (the paper's d_k), `W` width of a
-# value. In formulas Q, K and V are the matrices of queries, keys and values. *Scores*
-# are before the softmax, *weights* after. A mask is boolean; True means "may attend".
+# In the first sentence more than two thirds of what *it* collects come from *animal*.
+# Replace *tired* by *wide*, and *animal* loses more than half of its share, while
+# *street* gets almost three times what it had. The model is not certain, for *animal*
+# is still ahead, but a single adjective has changed where it looks. Nobody programmed
+# that; it was learned from text. By the end of this lesson you will have written the
+# code that computes these numbers, and trained a small head of attention yourself that
+# learns where to look while you watch.
+
+# %% [markdown] slide="notes"
+# 45 minutes: the puzzle and the naive idea (8), query, key and value (10), live coding
+# of 2.2 (12), the scaling experiment (7), one head that learns to reverse (5),
+# questions (3). Leave the bugs and everything below Going further for the lab. Usual
+# trouble: the axis of the softmax, and the mask's missing query axis.
 
 # %% [markdown] slide="slide"
-# ## Why: a word alone does not know what it means
+# ## A weighted average, if somebody gave us the weights
 #
-# > The animal did not cross the street because **it** was too tired.
-#
-# Who was tired? You looked back and found the animal. A table of word vectors can't do
-# that: it gives *it* the same vector in every sentence.
+# Start with the simplest idea there is. Every word looks at every other word, decides
+# how much each of them matters to it, and collects a little of each: much from those
+# that matter, almost nothing from the rest.
 
 # %% [markdown]
-# What we want: for each word, look at all words of the sentence, decide how much each
-# of them matters here, and mix their vectors accordingly. The input is a list of
-# vectors $X = [x_1, \dots, x_n]$; every element may depend on every other. The same
-# idea serves images (patches instead of words) and speech (frames).
-
-# %% [markdown] slide="slide"
-# ## The idea: a dictionary that always answers
-#
-# A Python dictionary compares your query with its keys. One key is equal, and you get
-# its value: a weight of 1 on one entry, 0 on all others. No equal key, no answer.
-
-# %%
-colours = {"apple": "red", "lemon": "yellow", "plum": "blue"}
-print(colours["lemon"], colours.get("lime"))
-
-# %% [markdown]
-# A *soft* dictionary compares by dot product instead. Every key answers a little, the
-# similar ones loudly, and you get a weighted mean of the values. *Lime* is not in
-# there, but it is near *lemon* and far from the others.
+# That is a weighted average of vectors, one line of code if somebody gave us the
+# weights. So everything in this lesson answers one question: *where do the weights come
+# from?* We shall look for them in the sentence itself, as it is found in the middle of
+# that pretrained model. There, each word is a vector of 384 numbers. The model adds two
+# marks of its own, `[CLS]` before the text and `[SEP]` behind it, and counts the full
+# stop as a word, which makes 15 **tokens** in all.
 
 # %% tags=["nbval-check-output"]
-keys = torch.tensor([[2.0, 0.0], [0.0, 3.0], [1.0, -2.0]])  # apple, lemon, plum
-values = torch.tensor([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # R, G, B
-lime = torch.tensor([0.2, 0.9])
-
-scores = keys @ lime  # (S,)
-shares = scores.softmax(0)
-show("scores", scores)
-show("weights", shares)
-show("output: red, green, blue", shares @ values)
-
-# %% slide="fragment"
-picture = draw.lookup(
-    "lime", ["apple", "lemon", "plum"], ["red", "yellow", "blue"], shares.tolist(),
-    "mostly yellow",
-)  # fmt: skip
-show_figure(
-    picture,
-    "A query, lime, is joined to three keys. The line to lemon is the thickest, so the "
-    "value yellow makes up most of the output.",
-)
-
-# %% [markdown] slide="slide"
-# ## By hand: two words
-#
-# Two words, each with a query and a key of three numbers and a value of two. Take a
-# pencil: multiply, divide by √3, apply the softmax. Then run the cells and compare. In
-# Python `@` multiplies matrices; the comments keep book of the shapes.
-
-# %% tags=["nbval-check-output"]
-Q = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])  # (T=2, K=3)
-K = torch.tensor([[1.0, 2.0, 1.0], [2.0, 1.0, 0.0]])  # (S=2, K=3)
-V = torch.tensor([[0.5, 0.8], [0.2, 0.3]])  # (S=2, 2)
-
-hand_scores = Q @ K.T / 3**0.5  # (2, 3) @ (3, 2) -> (2, 2)
-show("scores", hand_scores)
-
-# %% tags=["nbval-check-output"]
-hand_weights = hand_scores.softmax(-1)  # each row sums to 1
-show("weights", hand_weights)
-show("output", hand_weights @ V)  # (2, 2) @ (2, 2) -> (2, 2)
+head = one_head(TIRED, layer=3, head=1)
+tokens, X = head.tokens, head.vectors
+it = tokens.index("it")
+print(len(tokens), "tokens:", " ".join(tokens))
+print("X:", tuple(X.shape))
 
 # %% [markdown]
-# The first word finds both keys equally good and takes the plain mean of the values.
-# The second takes 0.7604 of the first word's value and 0.2396 of its own. Row *i* of
-# the weights belongs to query *i*: many queries at once are one matrix product.
+# How well do two words go together? Lesson 01 compared vectors by their dot product,
+# which is large when they point the same way. So let *it* compare itself with every
+# word of the sentence, one at a time, by a loop. Which word do you expect to get the
+# largest number? Say it aloud, then run the cell.
 
-# %% [markdown] slide="slide"
-# ## Softmax: from scores to shares
+# %% tags=["nbval-check-output"]
+scores = torch.stack([X[it] @ x for x in X])  # one dot product for each token
+for token, score in zip(tokens, scores, strict=True):
+    print(f"{token:10}{score:8.2f}")
+
+# %% [markdown]
+# These numbers are called **scores**. They can't serve as weights yet. One of them is
+# negative, they may be of any size, and an average needs weights that are positive and
+# add up to 1. Dividing each score by their sum is no way out: `[CLS]` would get a
+# weight below zero, and with other numbers the sum itself might be zero. What makes
+# every number positive is the exponential function, and after it one may safely divide
+# by the sum. This is the **softmax**:
 #
 # $$\mathrm{softmax}(z)_i = \frac{e^{z_i}}{\sum_j e^{z_j}}$$
+
+# %% [markdown] slide="slide"
+# ## Softmax: from scores to weights
 #
-# All results are positive and sum to 1. For [2, 4, 5] they are 0.0351, 0.2595, 0.7054.
-# Written just like that, the formula breaks:
+# The scores 2, 4 and 5 become the weights 0.0351, 0.2595 and 0.7054: the largest score
+# wins, but the others keep something. Typed in just like that, the formula breaks when
+# a score is large.
 
 # %% tags=["nbval-check-output"]
 z = torch.tensor([2.0, 4.0, 5.0])
@@ -138,7 +134,7 @@ show("softmax of [2, 4, 1000]", z.exp() / z.exp().sum())
 # %% [markdown] exercise="2.1"
 # exp(1000) is larger than any float, and infinity divided by infinity is not a number.
 # Write a softmax that survives this. It works along any axis `dim`, and the gradient
-# gets through it to x: attention will be trained.
+# gets through it to x, because attention will be trained.
 
 
 # %% exercise="2.1"
@@ -179,19 +175,198 @@ check("2.1", softmax)
 # sum.
 # </details>
 
+# %% [markdown]
+# Now *it* has everything for its weighted average. Which word does it take how much
+# from?
+
+# %% tags=["nbval-check-output"]
+weights = scores.softmax(0)
+for token, weight in zip(tokens, weights, strict=True):
+    print(f"{token:10}{weight:6.2f}", "#" * round(50 * weight.item()))
+assert [round(scores[n].item()) for n in (it, tokens.index("was"))] == [120, 69]
+assert scores[1:].argmin() == tokens.index("street") - 1
+
+# %% [markdown]
+# It finds itself, and nothing else. Of 15 tokens the average takes exactly one, and the
+# result is the vector that we started from. There is no mystery in it: a vector is most
+# like itself. *it* scores 120 with itself and 69 with the runner-up, *was*; to the
+# exponential function that is no contest. And look at *street*. Of all words of the
+# sentence it gets the lowest score, although it may be the one that we are looking for.
+
+# %% [markdown]
+# The idea of a weighted average was right, and the comparison was wrong. A word does
+# not look for what it is; it looks for what it lacks. If *it* could speak, it would
+# say: "I am a pronoun, and I need a noun that can be tired." And *animal* would have to
+# answer to something like "I am a noun, and alive." These are two descriptions, one of
+# what is wanted and one of what is on offer, and a single vector that is compared with
+# itself can't be both.
+
 # %% [markdown] slide="slide"
-# ## The formula
+# ## Query, key and value
+#
+# So give every word three vectors instead of one:
+#
+# - its **query** says what it is looking for,
+# - its **key** says what it can be found by,
+# - its **value** is what it hands over when it is found.
+
+# %% [markdown]
+# You know something that works with queries, keys and values: a Python dictionary. It
+# compares your query with its keys. One key is equal, so you get its value, which is a
+# weight of 1 on one entry and 0 on all others; and if no key is equal, you get nothing.
+
+# %%
+colours = {"apple": "red", "lemon": "yellow", "plum": "blue"}
+print(colours["lemon"], colours.get("lime"))
+
+# %% [markdown]
+# A *soft* dictionary compares by dot product and softmax instead, so that every key
+# answers a little and the fitting ones loudly. Below, a key is made of two numbers, how
+# sweet a fruit is and how sour. Nobody put a *lime* into the dictionary, but we can say
+# what it tastes like: hardly sweet, quite sour. Which colour will come back?
+
+# %% tags=["nbval-check-output"]
+keys = torch.tensor([[2.0, 0.0], [0.0, 3.0], [1.0, -2.0]])  # sweet, sour
+values = torch.tensor([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # R, G, B
+lime = torch.tensor([0.2, 0.9])
+
+weights = (keys @ lime).softmax(0)
+mixed = weights @ values
+show("weights of apple, lemon, plum", weights)
+show("output: red, green, blue", mixed)
+
+# %% slide="fragment"
+names, paints = list(colours), list(colours.values())
+picture = draw.lookup("lime", names, paints, weights.tolist(), tuple(mixed.tolist()))
+show_figure(
+    picture,
+    "A query, lime, is joined to three keys, apple, lemon and plum, whose values are "
+    "patches of red, yellow and blue. The line to lemon is by far the thickest, so the "
+    "output is a patch of yellow.",
+)
+
+# %% [markdown] slide="slide"
+# ## Where the three vectors come from
+#
+# Each is made of the word's own vector x by a matrix, and the three matrices are
+# learned:
+#
+# $$q = x\,W^Q,\quad k = x\,W^K,\quad v = x\,W^V$$
+
+# %% [markdown]
+# That is all the freedom the model needs. The matrix $W^Q$ can turn the vector of *it*
+# into a question, $W^K$ can turn the vector of *animal* into an offer, and training
+# moves both matrices until the questions find their answers. The three results are
+# shorter than what they are made of, here 32 numbers instead of 384, so that many such
+# heads find room beside each other (lesson 03 is about that). A **head** is one set of
+# three such matrices and all that is done with them.
+
+# %% slide="fragment"
+words = ["animal", "street", "it", "was", "too", "tired"]
+show_figure(
+    draw.flow(words, 2, "projections"),
+    "The vectors of six words are the rows of a matrix X. Three arrows, labelled W Q, "
+    "W K and W V, lead from it to three narrower matrices Q, K and V with a row for "
+    "each word. What follows is only outlined: scores, weights, output.",
+)
+
+# %% [markdown]
+# Now ask again, with the query of *it* and the keys of all tokens, as this model has
+# learned them. The loop is the same as before but for two things: query and key are
+# different vectors, and each score is divided by √32, the root of their length. Why
+# that is done is a question for later in this lesson.
+
+# %% tags=["nbval-check-output"]
+query = head.query[it]  # what *it* is looking for: 32 numbers
+scores = torch.stack([query @ key for key in head.key]) / 32**0.5
+weights = scores.softmax(0)
+output = sum(weight * value for weight, value in zip(weights, head.value, strict=True))
+
+for token, score, weight in zip(tokens, scores, weights, strict=True):
+    print(f"{token:10}{score:6.2f}{weight:6.2f}", "#" * round(50 * weight.item()))
+print("output:", tuple(output.shape))
+assert weights.argmax() == tokens.index("animal")
+assert (weights - head.weights[it]).abs().max() < 1e-5
+
+# %% [markdown]
+# There it is: 0.69 of what *it* collects is the value of *animal*. With itself it
+# scores 1.50 now and not 120, so that only 0.06 of the weight stays at home. You have
+# computed by a loop, from the query, the keys and the values, precisely what the
+# library computes: the weights are those of the first picture of this lesson. The
+# output, 32 numbers, is what this head tells the rest of the model about *it*.
+
+# %% slide="fragment"
+show_figure(
+    draw.flow(words, 2, "scores"),
+    "The same diagram one step further. The row of Q that belongs to the word it meets "
+    "all rows of K: one row of scores. A softmax turns it into one row of weights.",
+)
+
+# %% [markdown] slide="slide"
+# ## All words at once
+#
+# The query of *it* asks all keys, and so does the query of every other word. Put the
+# queries into the rows of a matrix Q, the keys into K, the values into V:
 #
 # $$\mathrm{Attention}(Q, K, V) =
 # \mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_{head}}}\right) V$$
 #
-# Compare every query with every **key**; scale; share out, one row per query; mix the
-# **values**. (Vaswani et al. 2017, section 3.2.1)
+# (Vaswani et al. 2017, section 3.2.1)
+
+# %% slide="fragment"
+show_figure(
+    draw.flow(words, 2, "output"),
+    "The whole diagram in colour: X becomes Q, K and V; Q times K transposed, divided "
+    "by the root of d head, gives the scores, a softmax over each row the weights, and "
+    "weights times V the output, with a row for each word.",
+)
 
 # %% [markdown]
-# A *mask* takes part before the softmax: where it is False, the score is replaced by
-# something so small that its exponential is 0. The softmax then shares out the rest by
-# itself, and every row still sums to 1.
+# Read the formula from the inside. $QK^\top$ is a table that holds every query's dot
+# product with every key, so that row *i* belongs to word *i*: fifteen loops in one
+# product of matrices. The softmax works along each row, since each word shares out its
+# own attention. The product with V is the weighted average, again for all words at
+# once. This is **scaled dot-product attention**, and as the words of a sentence ask the
+# same sentence here, it is **self-attention**.
+
+# %% [markdown]
+# Do it by hand once; take a pencil. Two words, each with a query and a key of three
+# numbers and a value of two: multiply, divide by √3, apply the softmax, mix. Then run
+# the cells and compare.
+
+# %% tags=["nbval-check-output"]
+Q = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+K = torch.tensor([[1.0, 2.0, 1.0], [2.0, 1.0, 0.0]])
+V = torch.tensor([[0.5, 0.8], [0.2, 0.3]])
+
+hand_scores = Q @ K.T / 3**0.5  # (2, 3) @ (3, 2) -> (2, 2)
+show("scores", hand_scores)
+
+# %% tags=["nbval-check-output"]
+hand_weights = hand_scores.softmax(-1)  # each row sums to 1
+show("weights", hand_weights)
+show("output", hand_weights @ V)  # (2, 2) @ (2, 2) -> (2, 2)
+
+# %% [markdown]
+# The first word finds both keys equally good and takes the plain mean of the values.
+# The second takes 0.7604 of the first word's value and 0.2396 of its own.
+
+# %% [markdown]
+# Two things are missing before you write the function. Sentences come in **batches**,
+# many at a time, so that a tensor of queries has more axes: (B, T, K) for a batch, and
+# (B, H, T, K) for a batch of heads. And there may be words that a query must not see,
+# such as the padding that makes all sentences of a batch equally long. A **mask** says
+# which: where it is False, the score is replaced by minus infinity just before the
+# softmax. The exponential of minus infinity is zero, so the hidden word gets a weight
+# of exactly zero, and because the softmax divides by the sum of what remains, the other
+# weights still add up to 1.
+
+# %% [markdown]
+# The letters in the comments on shapes are the same in every lesson: `B` batch, `T`
+# query length, `S` key length (in self-attention the two are equal), `D` d_model, the
+# width of a word's vector, `H` heads, `K` d_head, the width of queries and keys, which
+# the paper calls d_k, and `W` the width of a value. A mask is boolean, and True means
+# "may attend".
 
 # %% [markdown] exercise="2.2"
 # Write the formula as a function. Return both the output and the weights, because you
@@ -247,49 +422,71 @@ check("2.2", scaled_dot_product_attention)
 # times value.
 # </details>
 
-# %% [markdown]
-# Look at it: your function on the two words from above, and on random vectors of three
-# words with 300 numbers each. The weights should be the ones you computed by hand.
+# %% [markdown] slide="slide"
+# ## See it on something real
+#
+# Your function gets the queries, keys and values of the real head. Its weights stand
+# beside those that the library `transformers` computed.
 
 # %%
-hand_output, hand_weights = scaled_dot_product_attention(Q, K, V)
-show("weights", hand_weights)
-random_words = torch.randn(1, 3, 300)  # (B=1, T=3, K=300)
-output, weights = scaled_dot_product_attention(random_words, random_words, random_words)
-print(tuple(output.shape), tuple(weights.shape))
-
-# %% [markdown] slide="slide"
-# ## What the real libraries do
-#
-# Five spellings of the same formula: loops as you would say it aloud, matrices, named
-# axes, torch's fused kernel, and the one that BERT in `transformers` runs. They differ
-# by rounding only. Read them with `by_loops??`.
-
-# %% tags=["nbval-check-output"]
-from helpers.models import attention_ways as ways
-
-sizes = {"generator": torch.Generator().manual_seed(0), "dtype": torch.float64}
-query, key, value = (torch.randn(2, n, 4, **sizes) for n in (5, 7, 7))  # (B, n, K)
-mask = torch.ones(2, 5, 7, dtype=torch.bool)
-mask[1, :, 4:] = False  # the second sequence has only four real keys
-expected = attention(query, key, value, mask)
-
-for way in (ways.by_loops, ways.by_matrices, ways.by_einsum, ways.by_kernel,
-            ways.by_transformers):  # fmt: skip
-    gap = (way(query, key, value, mask) - expected).abs().max()
-    print(f"{way.__name__:16} same to 1e-12: {bool(gap < 1e-12)}")
+_, mine_weights = scaled_dot_product_attention(head.query, head.key, head.value)
+show("largest difference from the library", (mine_weights - head.weights).abs().max())
 
 # %% [markdown]
-# Watch out for masks when you read other code. Here, and in torch's
-# `scaled_dot_product_attention`, True means *may attend*. In `nn.MultiheadAttention`
-# True means *blocked*. In `transformers` the numbers 1 and 0 mean *real* and *padding*.
+# So the picture below is yours. Each row is a word that asks, each column a word that
+# is asked. Find the row of *it*, then that of *cross*: what does it look for? And then
+# the column that most rows have in common. What might so many words want from `[CLS]`,
+# which is no word at all? Lesson 03 has an answer.
+
+# %% slide="subslide"
+figure, (axes,) = canvas(6.5, 5.5)
+heat_map(axes, head.weights, tokens, tokens, "layer 3, head 1", numbers=False)
+show_figure(
+    figure,
+    "Attention of every token of the sentence to every other. The row of the word it "
+    "is darkest at the column animal, that of cross at street, and eight of the 15 "
+    "rows give more than half of their weight to [CLS].",
+)
+most = [tokens[column] for column in head.weights.argmax(1)]  # for each row
+assert most[it] == "animal" and most[tokens.index("cross")] == "street"
+assert (head.weights[:, 0] > 0.5).sum() == 8
+
+# %%
+inner = slice(1, -2)  # without [CLS], the full stop and [SEP]
+show_figure(
+    draw.in_motion(head.weights[inner, inner], tokens[inner], "it"),
+    "An animation: one word after the other asks, and lines as thick as its weights "
+    "lead to the words it attends to. The thickest from the word it leads to animal.",
+)
+
+# %% [markdown]
+# Now it is your turn. Write a sentence of your own, with *it*, *she* or *they*, and say
+# which word is to ask. The model has 12 heads in each of 6 layers; try some of them,
+# and you will find heads that look at the word before, at the full stop, or at nothing
+# that you could name.
+
+# %%
+sentence = "The children fed the ducks until they were full."
+asking, layer, number = "they", 3, 1
+
+yours = one_head(sentence, layer=layer, head=number)
+for token, weight in zip(yours.tokens, yours.asked_by(asking), strict=True):
+    print(f"{token:10}{weight:6.2f}", "#" * round(50 * weight.item()))
 
 # %% [markdown] slide="slide"
 # ## Why divide by √d_head?
 #
-# Take queries and keys of independent numbers with mean 0 and variance 1. A dot product
-# adds up d_head products, so its variance is d_head. Large scores make the softmax pick
-# one winner, and a winner that is sure of itself has no slope left to learn from.
+# A dot product adds up d_head products. The longer the vectors, the further the scores
+# spread, and the softmax of scores that are far apart is a single winner.
+
+# %% [markdown]
+# Suppose the numbers in queries and keys are independent, with mean 0 and variance 1.
+# Then each product has variance 1 as well, and the score, a sum of d_head of them, has
+# variance d_head. With d_head = 64 the scores have a standard deviation of 8, and $e^8$
+# is almost 3,000. Two things go wrong at once. The winner takes all, so that the
+# average is no average any more. And where a weight p is nearly 1 or nearly 0, the
+# slope of the softmax, p (1 − p), is nearly 0: the scores may move, but the weights
+# don't, and training has nothing to go by. Measure it, for heads of different width:
 
 # %% tags=["nbval-check-output"]
 widths = [1, 4, 16, 64, 256, 1024]
@@ -321,8 +518,9 @@ show_figure(
 )
 
 # %% [markdown]
-# It is not that numbers get "too large" for the computer. It is that the *spread* of
-# the scores grows with the width of a head, and the softmax hardens with it.
+# Dividing by √d_head takes the spread back to 1, whatever the width. So it is not that
+# numbers get "too large" for the computer; it is that the *spread* of the scores grows
+# with the width of the head, and the softmax hardens with it.
 
 # %% [markdown] slide="subslide"
 # Now move it with your own hand. Leave the scores divided by *nothing*, push d_head up
@@ -335,92 +533,32 @@ show_figure(
 # %%
 play(draw.sharpness())
 
-# %% [markdown] exercise="2.3"
-# How much slope is left, exactly? If $p = \mathrm{softmax}(z)$, then $\partial p_i /
-# \partial z_j$ is $p_i (1 - p_i)$ where $i = j$, and $-p_i p_j$ elsewhere. Write the
-# whole table of slopes.
-
-
-# %% exercise="2.3"
-def softmax_jacobian(z: Tensor) -> Tensor:
-    """How each share of a softmax moves with each of its inputs.
-
-    Args:
-        z: (n,)
-
-    Returns:
-        (n, n): row i, column j holds dp_i / dz_j. Autograd would do it for you;
-        write it yourself.
-    """
-    ### BEGIN SOLUTION
-    shares = z.softmax(-1)
-    return torch.diag(shares) - torch.outer(shares, shares)
-    ### END SOLUTION
-
-
-# %%
-check("2.3", softmax_jacobian)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint 1: a question</summary>
+# %% [markdown] slide="slide"
+# ## A head that can be trained
 #
-# Which matrix has −p_i p_j everywhere, and what must be added on its diagonal?
-# </details>
-# <details><summary>Hint 2: a pointer</summary>
-#
-# `torch.outer` gives all products of two vectors, `torch.diag` puts a vector on a
-# diagonal.
-# </details>
+# So far the three matrices came out of a finished model. To learn our own we need
+# matrices that training can change.
+
+# %% [markdown]
+# In PyTorch that is `nn.Linear(d_in, d_out, bias=False)`. It holds a matrix of random
+# numbers, its **initial weights**, and when you call it with vectors, it multiplies
+# them by that matrix, whatever axes stand before the last one. (With `bias=True`, the
+# default, it adds a learned vector as well; the formula has none.) It keeps the matrix
+# as (d_out, d_in), which is why `.T` appears here:
 
 # %% tags=["nbval-check-output"]
-z = torch.tensor([1.0, 20.0, 3.0, 4.0], dtype=torch.float64)
-jacobian = torch.autograd.functional.jacobian(lambda z: z.softmax(0), z)
-print("unscaled:", *(f"{slope:.2e}" for slope in jacobian[0]))
-jacobian = torch.autograd.functional.jacobian(lambda z: z.softmax(0), z / 2)
-print("halved:  ", *(f"{slope:.2e}" for slope in jacobian[0]))
-
-# %% [markdown]
-# Halving these four scores makes the first slope ten thousand times larger: from
-# 5.60e-09 to 7.48e-05. (These are slopes by the halved scores; by the scores before,
-# the chain rule halves them once more. And 2 would be the root of a d_head of 4. That
-# there are four scores has nothing to do with it.)
-
-# %% [markdown] exercise="2.3b"
-# A published post prints the second line as `[0.0001, -2.7149, -1.1240e-07, -3.0553]`.
-# No computer needed: which entries are impossible for a softmax gradient? Give their
-# places, counted from 0, as a tuple.
-
-# %% exercise="2.3b"
-### BEGIN SOLUTION
-impossible_entries = (1, 3)  # no product of two shares exceeds 1/4
-### END SOLUTION
-
-# %%
-check("2.3b", impossible_entries)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint: a question</summary>
-#
-# p_i and p_j are positive and together at most 1. How large can their product be?
-# </details>
-
-# %% [markdown] slide="slide"
-# ## Where query, key and value come from
-#
-# In **self-attention** a sequence asks itself. Query, key and value are three learned
-# projections of the same vectors:
-#
-# $$Q = XW^Q,\quad K = XW^K,\quad V = XW^V$$
-
-# %% [markdown]
-# So a word can ask for one thing, be found by another, and hand over a third. Sentences
-# in a batch have different lengths and are filled up with padding. A *padding mask* of
-# shape (B, T) says which tokens are real; nobody may attend to the others.
+to_query = nn.Linear(4, 3, bias=False)
+some_words = torch.randn(2, 5, 4)  # (B, T, D)
+print("weight:", tuple(to_query.weight.shape))
+print("result:", tuple(to_query(some_words).shape))
+by_hand = some_words @ to_query.weight.T
+print("the same by hand:", torch.allclose(to_query(some_words), by_hand, atol=1e-6))
 
 # %% [markdown] exercise="2.4"
-# Write it as a module. The projections need no bias: the formula has none. Put the
-# mask's axis where the keys are. You may call your function from 2.2, or
-# `attention(..., need_weights=True)` from `helpers.models`.
+# Write self-attention as a module: three layers without a bias, and your function from
+# 2.2 (or `attention(..., need_weights=True)` from `helpers.models`). The mask that
+# comes in has the shape (B, T) and says which tokens are real; nobody may attend to the
+# others. Put its axis where the keys are.
 
 
 # %% exercise="2.4"
@@ -484,33 +622,118 @@ output, weights = SelfAttention(d_model=64, d_head=16)(dummy)
 print(tuple(output.shape), tuple(weights.shape))
 
 # %% [markdown] slide="slide"
-# ## Break it: the square trap
+# ## One head learns where to look
 #
-# What if the mask keeps its shape (B, T)? With 16 sequences of 32 tokens torch
-# complains. With 4 sequences of 4 tokens it does not: the mask of *sequence* j is taken
-# for *query* j. Only sequence 0 has padding here, yet all four change.
-
-# %% tags=["nbval-check-output"] locked=true
-square = torch.randn(4, 4, 8, generator=torch.Generator().manual_seed(1))  # B = T = 4
-real = torch.ones(4, 4, dtype=torch.bool)
-real[0, 2:] = False  # two tokens of sequence 0 are padding
-whole = attention(square, square, square)
-
-for name, laid in (("(B, T)", real), ("(B, 1, T)", real[:, None, :])):
-    change = attention(square, square, square, laid) - whole  # (B, T, K)
-    touched = change.abs().amax((1, 2)) > 1e-6  # (B,)
-    print(f"{name:10} sequences changed: {touched.nonzero().flatten().tolist()}")
+# A toy task, so small that you can watch: read eight digits, and write them backwards.
+#
+# > 3 1 4 1 5 9 2 6 → 6 2 9 5 1 4 1 3
 
 # %% [markdown]
-# Shapes alone would never have told. That is why the checks of this course use sizes
-# that all differ, and why you should, too.
+# To write its first digit the model has to look at the last one, to write the second at
+# the last but one, and so on. Nobody tells it so. It sees rows of digits and what they
+# should become, and starts from random matrices. The model is as simple as can be: each
+# digit becomes a vector, each position adds a vector of its own (lesson 01), **your
+# head** mixes them, and a last layer turns each of the eight results into a score for
+# each of the ten digits. What do you expect the map of its weights to look like, once
+# it can do it?
 
-# %% [markdown] exercise="2.5"
-# The function below stood in a course's template (rewritten by us). Its output has
-# the right shape. Write a **test** that finds out: `looks_healthy(attend)` calls any
-# attention function (query, key, value) → (output, weights) on numbers of your choice,
-# and returns True only if it behaves. Two facts about attention are enough, if you use
-# both.
+# %% [markdown]
+# The training loop has five lines, and you will meet them in every lesson from now on.
+# The **loss**, here the cross-entropy, is a number that says how wrong the scores are.
+# `backward` finds out in which direction each weight of the model would have to move to
+# make it smaller, and the **optimizer** takes a small step in that direction; how
+# small, is its **learning rate**. `mine` holds your answer if its check has passed, and
+# ours until then.
+
+
+# %%
+def target(rows: Tensor) -> Tensor:
+    """What rows of digits (B, T) should become."""
+    return rows.flip(1)
+
+
+# %%
+mine = OwnParts()
+mine.take("2.4", SelfAttention)
+
+_ = torch.manual_seed(0)
+model = OneHeadModel(mine.SelfAttention)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
+example = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
+losses, maps = [], {}
+
+for step, rows in enumerate(digit_rows(200, size=64, seed=0), start=1):
+    logits, _ = model(rows)  # (B, T, 10)
+    loss = F.cross_entropy(logits.mT, target(rows))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+    if step in (1, 30, 60, 200):
+        maps[step] = model(example)[1][0].detach()  # (T, T)
+
+print("read: ", example[0].tolist())
+print("wrote:", model(example)[0].argmax(-1)[0].tolist())
+
+# %% slide="fragment"
+show_figure(
+    draw.learning(losses, maps),
+    "Left, the loss falls from about 2.3 to nearly 0 within 200 steps. Right, the "
+    "weights after 1, 30, 60 and 200 steps: grey and even at first, then a dark line "
+    "from the top right to the bottom left, the anti-diagonal.",
+)
+
+# %% [markdown]
+# After about a second of training the head has found out, from examples alone, that
+# position 1 should look at position 8, position 2 at position 7, and so on down the
+# **anti-diagonal**. The map at step 1 is what random matrices look like: every position
+# looks everywhere. Count how often it is right on rows that it has never seen:
+
+# %% tags=["nbval-check-output"]
+(unseen,) = digit_rows(1, size=1000, seed=1)
+right = (model(unseen)[0].argmax(-1) == target(unseen)).float().mean().item()
+print("nearly all right:", right > 0.99)
+
+# %% [markdown]
+# Now take something away. Leave out the vectors of the positions, so that a digit is
+# the same vector wherever it stands. Attention itself has no idea of order: a score
+# compares two vectors and never asks where they stand. Can the head still learn to
+# reverse? If not, how often will it be right, given that it can still see *which*
+# digits there are? Guess both before you run it.
+
+# %%
+_ = torch.manual_seed(0)
+blind = OneHeadModel(mine.SelfAttention, with_positions=False)
+optimizer = torch.optim.Adam(blind.parameters(), lr=0.003)
+for rows in digit_rows(600, size=64, seed=0):
+    loss = F.cross_entropy(blind(rows)[0].mT, rows.flip(1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+lost = (blind(unseen)[0].argmax(-1) == unseen.flip(1)).float().mean().item()
+print(f"right, without positions: {lost:.2f}")
+print(f"always say the commonest of the others: {commonest_of_the_others(unseen):.2f}")
+assert abs(lost - commonest_of_the_others(unseen)) < 0.03
+
+# %% [markdown]
+# It gets about a third right, and that is as far as anybody could get without knowing
+# the order: look at the seven other digits, and name the one that is there most often.
+# So it was the position that the head was looking for, and lesson 01's positions were
+# no decoration.
+
+# %% [markdown]
+# Before you go on, play with it. Let `target` return `rows.roll(1, 1)`, which moves
+# every digit one position to the right, and run the cells again: what will the map look
+# like? Then try `rows.sort(1).values`, where the place of a digit depends on all the
+# others. After 200 steps about six digits in ten are right. What do 1,000 steps make of
+# it, and what does the map show now?
+
+# %% [markdown] slide="slide"
+# ## How do you know that it is right?
+#
+# Attention that is wrong has the right shapes, too. Here is a function with a mistake
+# in it. Would you have seen it?
 
 
 # %% locked=true
@@ -520,6 +743,13 @@ def suspicious_attention(query, key, value):
     weights = weights / query.shape[-1] ** 0.5
     mixed = weights @ value
     return mixed, weights
+
+
+# %% [markdown] exercise="2.5"
+# Write a **test** that finds such mistakes. `looks_healthy(attend)` calls any attention
+# function (query, key, value) → (output, weights) on numbers of your choice, and
+# returns True only if it behaves. Two facts about attention are enough, if you use
+# both.
 
 
 # %% exercise="2.5"
@@ -558,22 +788,49 @@ check("2.5", looks_healthy)
 print("suspicious_attention is healthy:", looks_healthy(suspicious_attention))
 
 # %% [markdown]
-# The division came after the softmax: with d_head = 16 the rows sum to a quarter, and
-# the softmax is as hard as without any scale.
+# The division came after the softmax instead of before. With d_head = 16 every row sums
+# to a quarter, and the softmax is as hard as without any scale.
 
 # %% tags=["nbval-check-output"]
 ones = torch.ones(5, 16)
 _, late = suspicious_attention(ones, ones, ones)
 show("rows sum to", late.sum(-1))
 
+# %% [markdown] slide="slide"
+# ## Bugs from the wild
+#
+# Three mistakes that have been made in earnest. None of them raises an error, and each
+# has a lesson in it that is larger than itself.
+
+# %% [markdown]
+# **The square trap.** What if the mask of 2.4 keeps its shape (B, T) instead of getting
+# an axis for the queries? With 16 sequences of 32 tokens torch complains. With 4
+# sequences of 4 tokens it does not: the mask of *sequence* j is taken for *query* j.
+# Only sequence 0 has padding in this cell, yet all four change.
+
+# %% tags=["nbval-check-output"] locked=true
+square = torch.randn(4, 4, 8, generator=torch.Generator().manual_seed(1))  # B = T = 4
+real = torch.ones(4, 4, dtype=torch.bool)
+real[0, 2:] = False  # two tokens of sequence 0 are padding
+whole = attention(square, square, square)
+
+for name, laid in (("(B, T)", real), ("(B, 1, T)", real[:, None, :])):
+    change = attention(square, square, square, laid) - whole  # (B, T, K)
+    touched = change.abs().amax((1, 2)) > 1e-6  # (B,)
+    print(f"{name:10} sequences changed: {touched.nonzero().flatten().tolist()}")
+
+# %% [markdown]
+# Shapes alone would never have told. That is why the checks of this course use sizes
+# that all differ, and why your own tests should, too.
+
 # %% [markdown] exercise="2.5b"
-# A blog's function (again in our words) takes the root of `Q.shape[0]`. Its example has
+# **The wrong root.** This function takes the root of `Q.shape[0]`. It was shown with
 # five tokens of width 1. By which **factor** are its scores too small there? Store a
 # number.
 
 
 # %% locked=true tags=["nbval-check-output"]
-def blog_attention(Q, K, V):
+def wrong_root(Q, K, V):
     """Take (T, K), (S, K), (S, W); return output and weights."""
     d_k = torch.tensor(Q.shape[0])  # 5
     weights = F.softmax(Q @ K.T / torch.sqrt(d_k), dim=1)
@@ -581,9 +838,9 @@ def blog_attention(Q, K, V):
 
 
 five = torch.tensor([[0.3], [-0.4], [1.1], [0.6], [-0.2]])  # (T=5, K=1)
-_, blog_weights = blog_attention(five, five, five)
+_, found_weights = wrong_root(five, five, five)
 _, right_weights = attention(five, five, five, need_weights=True)
-show("largest weight, blog", blog_weights.max())
+show("largest weight, wrong root", found_weights.max())
 show("largest weight, right", right_weights.max())
 
 # %% exercise="2.5b"
@@ -602,21 +859,21 @@ check("2.5b", too_small_by)
 
 # %% [markdown]
 # A good test for such a mistake: show the same function a longer text. How two words
-# compare must not depend on how many others there are. Here is the ratio of the first
-# two weights, for five tokens and for the same five twice:
+# compare must not depend on how many others there are. Here is the ratio of two weights
+# of one row, for five tokens and for the same five twice:
 
 # %% tags=["nbval-check-output"]
-for name, function in (("blog", blog_attention), ("right", attention)):
+for name, function in (("wrong", wrong_root), ("right", attention)):
     more = {"need_weights": True} if function is attention else {}
     for some in (five, torch.cat([five, five])):
         _, weights = function(some, some, some, **more)
         show(f"{name:5} {len(some):2} tokens, ratio", weights[2, 2] / weights[2, 0])
 
 # %% [markdown] exercise="2.5c"
-# The same blog prints the scores of one query (here shifted by a constant) and these
-# weights. They do not fit together: a notebook cell like `W = F.softmax(W, dim=1)` was
-# run more than once. **How often** was the softmax applied? Experiment, then
-# store a whole number.
+# **The cell that was run twice.** A notebook shows the scores of one query (here
+# shifted by a constant) and these weights, and they do not fit together: a cell like
+# `W = F.softmax(W, dim=1)` was run more than once. **How often** was the softmax
+# applied? Experiment, then store a whole number.
 
 # %% locked=true
 row_of_scores = torch.tensor([0.0000, 0.1831, 0.0153, 0.1121, 0.1459])
@@ -640,6 +897,114 @@ check("2.5c", times_applied)
 # A cell that assigns to the name it reads gives another result each time it runs. Give
 # results new names, and before you believe a notebook choose *Restart Kernel and Run
 # All*.
+
+# %% [markdown] slide="slide"
+# ## Going further
+#
+# From here on everything is optional. You have the whole of attention; what follows
+# looks at its slope, at other people's code, at its price, and at two odd cases.
+
+# %% [markdown]
+# ### The slope of a softmax
+
+# %% [markdown] exercise="2.3"
+# How much slope is left when a winner takes all? If $p = \mathrm{softmax}(z)$, then
+# $\partial p_i / \partial z_j$ is $p_i (1 - p_i)$ where $i = j$, and $-p_i p_j$
+# elsewhere. Write the whole table of slopes; it is called the **Jacobian** of the
+# softmax.
+
+
+# %% exercise="2.3"
+def softmax_jacobian(z: Tensor) -> Tensor:
+    """How each share of a softmax moves with each of its inputs.
+
+    Args:
+        z: (n,)
+
+    Returns:
+        (n, n): row i, column j holds dp_i / dz_j. Autograd would do it for you;
+        write it yourself.
+    """
+    ### BEGIN SOLUTION
+    shares = z.softmax(-1)
+    return torch.diag(shares) - torch.outer(shares, shares)
+    ### END SOLUTION
+
+
+# %%
+check("2.3", softmax_jacobian)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# Which matrix has −p_i p_j everywhere, and what must be added on its diagonal?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# `torch.outer` gives all products of two vectors, `torch.diag` puts a vector on a
+# diagonal.
+# </details>
+
+# %% tags=["nbval-check-output"]
+z = torch.tensor([1.0, 20.0, 3.0, 4.0], dtype=torch.float64)
+jacobian = torch.autograd.functional.jacobian(lambda z: z.softmax(0), z)
+print("unscaled:", *(f"{slope:.2e}" for slope in jacobian[0]))
+jacobian = torch.autograd.functional.jacobian(lambda z: z.softmax(0), z / 2)
+print("halved:  ", *(f"{slope:.2e}" for slope in jacobian[0]))
+
+# %% [markdown]
+# Halving these four scores makes the first slope more than ten thousand times larger:
+# from 5.60e-09 to 7.48e-05. (Both are slopes by the numbers that go into the softmax.)
+
+# %% [markdown] exercise="2.3b"
+# Somewhere the second line is printed as `[0.0001, -2.7149, -1.1240e-07, -3.0553]`. No
+# computer needed: which entries are impossible for the slope of a softmax? Give their
+# places, counted from 0, as a tuple.
+
+# %% exercise="2.3b"
+### BEGIN SOLUTION
+impossible_entries = (1, 3)  # no product of two shares exceeds 1/4
+### END SOLUTION
+
+# %%
+check("2.3b", impossible_entries)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint: a question</summary>
+#
+# p_i and p_j are positive and together at most 1. How large can their product be?
+# </details>
+
+# %% [markdown] slide="slide"
+# ### Five spellings of one formula
+#
+# Loops as you would say it aloud, matrices, named axes, torch's fused kernel, and the
+# one that BERT in `transformers` runs. They differ by rounding only. Read them with
+# `by_loops??`.
+
+# %% tags=["nbval-check-output"]
+from helpers.models import attention_ways as ways
+
+sizes = {"generator": torch.Generator().manual_seed(0), "dtype": torch.float64}
+query, key, value = (torch.randn(2, n, 4, **sizes) for n in (5, 7, 7))  # (B, n, K)
+mask = torch.ones(2, 5, 7, dtype=torch.bool)
+mask[1, :, 4:] = False  # the second sequence has only four real keys
+expected = attention(query, key, value, mask)
+
+for way in (ways.by_loops, ways.by_matrices, ways.by_einsum, ways.by_kernel,
+            ways.by_transformers):  # fmt: skip
+    gap = (way(query, key, value, mask) - expected).abs().max()
+    print(f"{way.__name__:16} same to 1e-12: {bool(gap < 1e-12)}")
+
+# %% [markdown]
+# Watch out for masks when you read other code. Here, and in torch's
+# `scaled_dot_product_attention`, True means *may attend*. In `nn.MultiheadAttention`
+# True means *blocked*. In `transformers` the numbers 1 and 0 mean *real* and *padding*.
+# The formula itself does not care what its vectors stand for: pieces of an image or of
+# a recording serve as well as words.
+
+# %% [markdown]
+# ### A query made to order
 
 # %% [markdown] exercise="2.6"
 # Turn the dictionary around. You get the keys of a soft dictionary, more features than
@@ -681,50 +1046,7 @@ check("2.6", query_for)
 # </details>
 
 # %% [markdown] slide="slide"
-# ## See it on something real
-#
-# Back to the tired animal. Below, the query, key and value of head 1 in layer 3 of a
-# real pretrained encoder of the BERT family, all-MiniLM-L6-v2. Your function gets them,
-# and the library's weights stand beside yours.
-
-# %% tags=["nbval-check-output"]
-sentence = "The animal did not cross the street because it was too tired."
-head = one_head(sentence, layer=3, head=1)
-it = head.tokens.index("it")
-_, weights = attention(head.query, head.key, head.value, need_weights=True)
-for token, weight in zip(head.tokens, weights[it], strict=True):
-    print(f"{token:10}{weight:.2f}", "#" * round(40 * weight.item()))
-assert weights[it].argmax() == head.tokens.index("animal")
-
-# %% [markdown]
-# *it* puts 0.69 of its attention on *animal*. Nobody programmed that; it was learned
-# from text. The model has 12 such heads in each of 6 layers, and each looks for
-# something else (lesson 03). Now your own function, against what `transformers`
-# computed:
-
-# %%
-_, mine = scaled_dot_product_attention(head.query, head.key, head.value)
-show("largest difference from the library", (mine - head.weights).abs().max())
-
-# %% slide="subslide"
-figure, (axes,) = canvas(6.5, 5.5)
-heat_map(axes, weights, head.tokens, head.tokens, "layer 3, head 1", numbers=False)
-show_figure(
-    figure,
-    "Attention of every token of the sentence to every other. The row of the word it "
-    "is darkest at the column animal.",
-)
-
-# %%
-words = slice(1, -2)  # without [CLS], the full stop and [SEP]
-show_figure(
-    draw.in_motion(weights[words, words], head.tokens[words]),
-    "An animation: one word after the other asks, and lines as thick as its weights "
-    "lead to the words it attends to. The thickest from the word it leads to animal.",
-)
-
-# %% [markdown] slide="slide"
-# ## What it costs
+# ### What it costs
 #
 # Every query meets every key: 12 tokens make 144 scores, *per head and per layer*.
 # Count the multiplications of a layer: projections and feed-forward take 12·n·d²,
@@ -785,7 +1107,8 @@ show_figure(
 # %% [markdown]
 # Look where the two curves cross on your machine: long before 4,608. The
 # multiplications are cheap; moving the scores through memory is not (0.8 MB for 128
-# tokens, 201 MB for 2,048). Fused kernels win because they never store them.
+# tokens, 201 MB for 2,048). Fused kernels win because they never store them (Dao et al.
+# 2022, *FlashAttention*).
 
 # %% [markdown]
 # How long a text can a model read? Such facts age quickly, so note when and who says
@@ -793,7 +1116,7 @@ show_figure(
 # Numbers without a date and a source are rumours.
 
 # %% [markdown] slide="slide"
-# ## Another way to compare: additive attention
+# ### Another way to compare: additive attention
 #
 # Dot products are not the only choice. The first attention (Bahdanau et al. 2015) asked
 # a small network: score = vᵀ tanh(W q + U k). You will write it in lesson 08, where it
@@ -848,16 +1171,18 @@ print("nn.MultiheadAttention: output is NaN:", result.isnan().all().item())
 # ### END SOLUTION
 
 # %% [markdown] slide="slide"
-# ## What you can now do
+# ## What you can do now
 #
-# - Write attention from its formula, for any number of leading axes, with a mask.
-# - Explain the √d_head by variance, not by "large numbers".
-# - Test attention by facts: rows sum to 1, a constant comes back, length does not
-#   matter.
-# - Run a real head of a pretrained model through your own code.
+# You can write attention from its formula, for any number of leading axes and with a
+# mask, and say where its weights come from: a query meets all keys, and a softmax
+# shares out 1. You can explain the √d_head by the spread of the scores and show it by
+# an experiment. You can test attention by facts instead of shapes. And you have run a
+# real head through your own code, and trained one that found out by itself where to
+# look.
 #
-# Next, lesson 03: several heads at once, and a whole layer of that model in your
-# module.
+# One head looks at one thing. But *it* wants to know more than who was tired: what
+# happened to it, and why? Lesson 03 lets a word ask several questions at once, and
+# builds on the attention that you have written here.
 
 # %% [markdown] slide="skip"
 # What you have passed so far, here and in the other lessons:

@@ -11,10 +11,27 @@ class Head:
     """What goes into one head for one sentence, and what the library computes."""
 
     tokens: list[str]  # T words and pieces of words, with [CLS] and [SEP]
+    vectors: Tensor  # (T, D), what comes into the layer
     query: Tensor  # (T, K)
     key: Tensor  # (T, K)
     value: Tensor  # (T, K)
     weights: Tensor  # (T, T), by `transformers`
+
+    def asked_by(self, word: str) -> Tensor:
+        """The weights that one token gives to all: (T,).
+
+        Args:
+            word: the token that asks; the first one if there are several
+
+        Raises:
+            ValueError: The text has no such token.
+        """
+        if word not in self.tokens:
+            raise ValueError(
+                f"“{word}” is not one of the tokens of this text. They are: "
+                f"{' '.join(self.tokens)}"
+            )
+        return self.weights[self.tokens.index(word)]
 
 
 def one_head(text: str, layer: int, head: int) -> Head:
@@ -41,6 +58,7 @@ def one_head(text: str, layer: int, head: int) -> Head:
         )
     return Head(
         tokenizer.convert_ids_to_tokens(batch["input_ids"][0]),
+        came_in[0],
         query[:, head],
         key[:, head],
         value[:, head],

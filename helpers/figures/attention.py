@@ -1,15 +1,28 @@
-"""Figures of lesson 02: the look-up, the scale, the cost, one sentence in motion."""
+"""Figures of lesson 02: look-up, flow, scale, learning, cost, a sentence in motion."""
 
 import io
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from PIL import Image
 from torch import Tensor
 
-from helpers.figures import BLUE, GREEN, GREY, ORANGE, RED, canvas, heat_map, png
+from helpers.figures import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    canvas,
+    heat_map,
+    png,
+)
 from helpers.figures.play import Choice, Labels, Scene, Slider
 
 DIVISORS = {  # what the scores are divided by, as a function of d_head
@@ -19,30 +32,34 @@ DIVISORS = {  # what the scores are divided by, as a function of d_head
 }
 
 
+Colour = str | tuple[float, float, float]
+STAGES = ("projections", "scores", "output")  # of the diagram that grows
+
+
 def lookup(
     query: str,
     keys: Sequence[str],
-    values: Sequence[str],
+    colours: Sequence[Colour],
     weights: Sequence[float],
-    result: str,
+    result: Colour,
 ) -> Figure:
-    """Draw a soft dictionary: one query, its weight on every key, what comes back."""
+    """Draw a soft dictionary of colours: a query, its weight on every key, the mix."""
     figure, (axes,) = canvas(8, 0.75 * len(keys) + 0.9)
     axes.set(xlim=(0, 10), ylim=(-0.7, len(keys) - 0.1))
     axes.axis("off")
     middle = (len(keys) - 1) / 2
-    for place, (key, value, weight) in enumerate(
-        zip(keys, values, weights, strict=True)
+    for place, (key, colour, weight) in enumerate(
+        zip(keys, colours, weights, strict=True)
     ):
         height = len(keys) - 1 - place
         line = {"color": BLUE, "alpha": 0.15 + 0.85 * weight, "zorder": 1}
-        axes.plot([1.7, 3.6], [middle, height], linewidth=0.5 + 9 * weight, **line)
-        axes.plot([6.7, 8.3], [height, middle], linewidth=0.5 + 9 * weight, **line)
+        axes.plot([0.9, 4.4], [middle, height], linewidth=0.5 + 9 * weight, **line)
+        axes.plot([6.2, 9.2], [height, middle], linewidth=0.5 + 9 * weight, **line)
         _label(axes, 4.4, height, key, GREEN)
-        _label(axes, 6.2, height, value, ORANGE)
+        _patch(axes, 6.2, height, colour)
         axes.text(5.3, height, f"{weight:.2f}", ha="center", va="center", color=BLUE)
     _label(axes, 0.9, middle, query, BLUE)
-    _label(axes, 9.2, middle, result, ORANGE)
+    _patch(axes, 9.2, middle, result)
     for at, name in ((0.9, "query"), (4.4, "keys"), (5.3, "weights"), (6.2, "values")):
         axes.text(at, -0.65, name, ha="center", color=GREY)
     axes.text(9.2, -0.65, "output", ha="center", color=GREY)
@@ -52,6 +69,116 @@ def lookup(
 def _label(axes, at: float, height: float, text: str, colour: str) -> None:
     box = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": colour}
     axes.text(at, height, text, ha="center", va="center", bbox=box, zorder=2)
+
+
+def _patch(axes, at: float, height: float, colour: Colour) -> None:
+    box = {"boxstyle": "round,pad=0.35", "facecolor": colour, "edgecolor": GREY}
+    axes.text(at, height, " " * 8, ha="center", va="center", bbox=box, zorder=2)
+
+
+def flow(words: Sequence[str], asking: int, stage: str) -> Figure:
+    """Draw how a head computes, from the words' vectors to its output.
+
+    What comes after the stage is an outline. Until the last stage one word asks; then
+    all of them do.
+
+    Args:
+        words: the T words
+        asking: which of them asks, from 0
+        stage: one of STAGES
+    """
+    figure, (axes,) = canvas(9.5, 4.6)
+    axes.set(xlim=(0, 19), ylim=(0, 9.2), aspect="equal")
+    axes.axis("off")
+    reached, field, every = STAGES.index(stage), 0.36, range(len(words))
+    asks = every if stage == STAGES[-1] else (asking,)
+
+    def grid(name, at, below, columns, colour, since, rows):
+        wide, high = columns * field, len(words) * field
+        _grid(
+            axes,
+            (at, below, wide, high),
+            (len(words), columns),
+            colour if since <= reached else None,
+            [1.0 if row == asking else 0.4 if row in rows else 0.1 for row in every],
+        )
+        style = {"ha": "center", "color": "black" if since <= reached else "#bbbbbb"}
+        axes.text(at + wide / 2, below + high + 0.12, name, fontsize=9, **style)
+
+    def arrow(start, end, text, since, above=0.18):
+        colour = "#666666" if since <= reached else "#cccccc"
+        style = {"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", end, start, arrowprops=style)
+        middle = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + above
+        axes.text(*middle, text, ha="center", fontsize=9, color=colour)
+
+    grid("X  (T, D)", 2.1, 3.3, 6, PURPLE, 0, every)
+    for row, word in enumerate(words):
+        style = {"weight": "bold"} if row == asking else {}
+        height = 3.3 + field * (len(words) - row - 0.5)
+        axes.text(1.95, height, word, ha="right", va="center", fontsize=9, **style)
+    grid("Q  (T, K)", 6.6, 6.4, 3, BLUE, 0, asks)
+    grid("K  (T, K)", 6.6, 3.3, 3, GREEN, 0, every)
+    grid("V  (T, W)", 6.6, 0.2, 3, ORANGE, 0, every)
+    arrow((4.4, 4.8), (6.5, 7.2), r"$W^Q$", 0, 0.3)
+    arrow((4.4, 4.38), (6.5, 4.38), r"$W^K$", 0)
+    arrow((4.4, 3.9), (6.5, 1.6), r"$W^V$", 0, -0.75)
+    grid("scores  (T, T)", 9.9, 4.8, len(words), SKY, 1, asks)
+    arrow((7.8, 7.4), (9.8, 6.4), "", 1)
+    arrow((7.8, 4.6), (9.8, 5.5), r"$QK^\top\!/\sqrt{d_{head}}$", 1, -0.85)
+    grid("weights  (T, T)", 13.5, 4.8, len(words), BLUE, 1, asks)
+    arrow((12.15, 5.88), (13.4, 5.88), "softmax", 1)
+    grid("output  (T, W)", 17.2, 2.6, 3, ORANGE, 2, asks)
+    arrow((15.75, 5.5), (17.1, 4.3), "", 2)
+    arrow((7.8, 1.3), (17.1, 3.2), "weights · V", 2, -0.65)
+    return figure
+
+
+def _grid(
+    axes,
+    box: tuple[float, float, float, float],
+    size: tuple[int, int],
+    colour: str | None,
+    strengths: Sequence[float],
+) -> None:
+    """A matrix of small fields, each row as strong as asked; without colour a shadow.
+
+    Args:
+        axes: where to draw
+        box: left, below, width, height
+        size: rows and columns
+        colour: None for an outline
+        strengths: from 0 to 1, one for each row
+    """
+    at, below, width, height = box
+    rows, columns = size
+    side = {"linewidth": 0.6, "edgecolor": "white" if colour else "#dddddd"}
+    across, down = width / columns, height / rows
+    for row, strength in enumerate(strengths):
+        inside = to_rgba(colour, strength) if colour else "none"
+        for column in range(columns):
+            corner = at + column * across, below + (rows - 1 - row) * down
+            field = Rectangle(corner, across, down, facecolor=inside, **side)
+            axes.add_patch(field)
+
+
+def learning(losses: Sequence[float], maps: Mapping[int, Tensor]) -> Figure:
+    """Draw a loss curve, and what a head looked at on the way.
+
+    Args:
+        losses: one for each step
+        maps: step -> weights (T, T)
+    """
+    figure, panels = canvas(9.5, 2.7, columns=1 + len(maps))
+    panels[0].plot(range(1, len(losses) + 1), losses, color=BLUE)
+    panels[0].set(title="loss", xlabel="step", ylim=(0, None))
+    for axes, (step, weights) in zip(panels[1:], maps.items(), strict=True):
+        panels[0].axvline(step, color=GREY, linewidth=0.8, linestyle=":")
+        heat_map(axes, weights, title=f"step {step}", numbers=False, largest=1.0)
+        axes.set(xticks=[], yticks=[])
+    for axes in panels[2:]:
+        axes.set_ylabel("")
+    return figure
 
 
 def scale_curves(
@@ -174,21 +301,20 @@ def cost_curves(
     return figure
 
 
-def in_motion(weights: Tensor, words: Sequence[str], milliseconds: int = 900) -> bytes:
+def in_motion(
+    weights: Tensor, words: Sequence[str], first: str, milliseconds: int = 900
+) -> bytes:
     """Draw attention word by word, as an animated PNG.
-
-    Where animation is not shown, the first frame stays: the whole map.
 
     Args:
         weights: (T, T), row = query
         words: the T words
+        first: the word that asks first, and stays where animation is not shown
         milliseconds: how long each frame stays
     """
     table = weights.detach().cpu().numpy()
-    frames = [
-        _whole(table, words),
-        *(_frame(table, words, n) for n in range(len(words))),
-    ]
+    order = [words.index(first), *range(len(words))]
+    frames = [_frame(table, words, asking) for asking in order]
     pictures = [
         Image.open(io.BytesIO(png(frame, 1))).convert("RGB") for frame in frames
     ]
@@ -203,12 +329,6 @@ def in_motion(weights: Tensor, words: Sequence[str], milliseconds: int = 900) ->
         loop=0,
     )
     return buffer.getvalue()
-
-
-def _whole(table: np.ndarray, words: Sequence[str]) -> Figure:
-    figure, (axes,) = canvas(7, 3.6)
-    heat_map(axes, table, words, words, "all words", numbers=False)
-    return figure
 
 
 def _frame(table: np.ndarray, words: Sequence[str], asking: int) -> Figure:
