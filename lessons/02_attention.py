@@ -69,6 +69,14 @@ for sentence in (TIRED, WIDE):
 # code that computes these numbers, and trained a small head of attention yourself that
 # learns where to look while you watch.
 
+# %% [markdown] slide="subslide"
+# At the end of this lesson you can
+#
+# - say where the weights of attention come from, and why a word needs three vectors;
+# - write scaled dot-product attention with a mask, for any batch;
+# - show by an experiment why the scores are divided by √d_head;
+# - train a head, and find a wrong one by a test that looks at numbers, not at shapes.
+
 # %% [markdown] slide="notes"
 # 45 minutes: the puzzle and the naive idea (8), query, key and value (10), live coding
 # of 2.2 (12), the scaling experiment (7), one head that learns to reverse (5),

@@ -34,6 +34,7 @@ MADE = (
     "<!-- Written by `make build` from lessons/ and helpers/exercises/: "
     "do not edit. -->"
 )
+GOALS = "At the end of this lesson you can"  # begins the cell that lists them
 LAB = 100  # minutes of a two-hour lab that are left for exercises
 
 
@@ -43,13 +44,13 @@ def title(lesson: Lesson) -> str:
 
 
 def _needs(lesson: Lesson) -> str:
-    found = re.search(r"You need: (.+?)\. Time:", lesson.cells[0].source, re.DOTALL)
+    found = re.search(r"You need: (.+?)\.\s+Time:", lesson.cells[0].source, re.DOTALL)
     return " ".join(found[1].split()) if found else "nothing"
 
 
 def _goals(lesson: Lesson) -> str:
-    for cell in lesson.cells[1:4]:
-        if cell.cell_type == "markdown" and "you can" in cell.source.split("\n\n")[0]:
+    for cell in lesson.cells[1:12]:
+        if cell.source.startswith(GOALS):
             return cell.source.split("\n\n", 1)[1].strip()
     return ""
 
