@@ -1,26 +1,25 @@
 # %% [markdown] slide="slide"
 # # 00 Start here
 #
-# **What will you have built when you are through, and how does this course work?**
+# **What will you have built, and how does this course work?**
 #
 # > The animal did not cross the street because it was too **tired**.
 # >
 # > The animal did not cross the street because it was too **wide**.
 #
-# One word differs, and *it* is the animal in the first sentence and the street in the
-# second. You knew both at once, and nobody ever taught you a rule for it. How could a
-# computer know? The kind of model that learns to answer this is called a
-# **transformer**. You will build one from its parts, run your parts on real pretrained
-# weights, and watch them search, translate and write, all on your own laptop and with
-# the network off.
+# One word differs, and *it* is the animal in the first sentence, the street in the
+# second. You knew both at once. How could a computer know? The kind of model that
+# learns to is called a **transformer**. You will build one from its parts, run them on
+# real pretrained weights, and watch them search, translate and write.
 #
 # You need: Python and a little PyTorch (a section below says which). Time: about
 # 35 minutes, of which 30 are the core path (★).
 
 # %% [markdown] slide="skip"
-# This page shows first what you will have made, and then how the lessons work. A grey
-# cell is code: click the one below, and press Shift and Enter. It loads what this page
-# needs, which takes a few seconds. Go on in the same way, from top to bottom.
+# All of it runs on your own laptop, with the network off. This page shows first what
+# you will have made, and then how the lessons work. A grey cell is code: click the one
+# below, and press Shift and Enter. It loads what this page needs, which takes a few
+# seconds. Go on in the same way, from top to bottom.
 
 # %%
 import importlib.metadata
@@ -241,9 +240,9 @@ check("0.1", row_means)
 #
 # Not much: tensors and how they **broadcast** (an axis of length 1 is repeated to fit a
 # longer one), `nn.Linear`, a class that inherits from `nn.Module`, and **autograd**,
-# which computes gradients. Here is all of it in one cell. Write down the three shapes
-# and the two numbers that it will print, and then run it. `show` is the course's own
-# `print`: it gives a tensor's name, its shape and its numbers, rounded.
+# which computes gradients. Here is all of it in two cells. Write down the three shapes
+# that the first will print, and then run it. `show` is the course's own `print`: it
+# gives a tensor's name, its shape and its numbers, rounded.
 
 # %% tags=["nbval-check-output"]
 column, row = torch.tensor([[10.0], [20.0]]), torch.tensor([1.0, 2.0, 3.0])
@@ -252,7 +251,11 @@ show("column + row", column + row)
 layer = nn.Linear(5, 2)
 print(tuple(layer(torch.zeros(7, 3, 5)).shape), tuple(layer.weight.shape))
 
+# %% [markdown]
+# And which two numbers will this one print?
 
+
+# %% tags=["nbval-check-output"]
 class Twice(nn.Module):
     """A layer from two numbers to two numbers, applied twice."""
 
@@ -394,7 +397,7 @@ progress()
 #   the last blank of the cell is filled. Python has a value for what is still to come,
 #   three dots. Our blanks look like this, and they run.
 
-# %% tags=["nbval-check-output"]
+# %% slide="skip" tags=["nbval-check-output"]
 Q = ...
 print(Q, "is still to be written:", Q is Ellipsis)
 
