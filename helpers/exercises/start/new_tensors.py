@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -130,6 +131,32 @@ def _double(x: Tensor, length: int) -> Tensor:
 
 
 @mistake(
+    "always float64, on the CPU",
+    "The new tensor was made in float64, whatever x is, and on the CPU.",
+    "A fixed dtype is as wrong as none: whose dtype and device should it have?",
+)
+def _double_by_name(x: Tensor, length: int) -> Tensor:
+    padded = torch.zeros(length, x.shape[1], dtype=torch.float64)
+    padded[: len(x)] = x
+    return padded
+
+
+@mistake(
+    "numbers taken out of x",
+    "The numbers were taken out of x and put into a new tensor: no gradient gets back "
+    "to x, and on another device it does not work.",
+    "Lists and NumPy arrays know neither gradients nor devices. How can x itself be "
+    "copied into the result?",
+    lambda x, length: torch.from_numpy(
+        np.pad(x.detach().numpy(), ((0, length - len(x)), (0, 0)))
+    ),
+)
+def _by_lists(x: Tensor, length: int) -> Tensor:
+    rows = x.tolist() + [[0] * x.shape[1]] * (length - len(x))
+    return torch.tensor(rows, dtype=x.dtype, device=x.device)
+
+
+@mistake(
     "zeros on top",
     "The rows of zeros stand above x.",
     "Which rows of the result should be those of x: the first or the last ones?",
@@ -191,6 +218,8 @@ EXERCISES = (
             _single,
             _cpu,
             _double,
+            _double_by_name,
+            _by_lists,
             _on_top,
             _more,
             _columns,
