@@ -138,10 +138,10 @@ for draw in (1, 3, 5):
 # Run All Cells* from the menu: it forgets everything and starts again at the top.
 #
 # Code that only draws a figure or guards a number in the text is folded: a bar stands
-# in its place, and a click opens it. Run it like any other cell. You will see
-# `show_figure` there, which puts a picture on the page together with a description for
-# those who can't see it. And if a cell does not end, press the square in the toolbar
-# (■, interrupt the kernel); your variables stay.
+# in its place, and a click opens it. Run it like any other cell. In later lessons you
+# will find `show_figure` there, which puts a picture on the page together with a
+# description for those who can't see it. And if a cell does not end, press the square
+# in the toolbar (■, interrupt the kernel); your variables stay.
 
 # %%
 print("Python", platform.python_version())
@@ -223,10 +223,9 @@ check("0.1", row_means)
 # ```
 #
 # A borrowed answer is not counted as passed, and you can write your own at any time.
-# Nothing else is lost: no later cell needs an answer of yours to run. A cell that uses
-# one says so in a line where it is missing, and the cells after it run. (When a program
-# executes your notebook, as a grader does, a check that has not passed is an error
-# instead, with the same text.)
+# Nothing else is lost: a cell that uses an answer says in a line where it is missing,
+# and all the others run without it. (When a program executes your notebook, as a grader
+# does, a check that has not passed is an error instead, with the same text.)
 
 # %% [markdown]
 # What you have solved is put to use, in the models of its lesson and of later ones:
@@ -311,9 +310,9 @@ print(copied.dtype, f"{copied.item():.17f}")
 # `torch.zeros_like(x)` ask x for you.
 
 # %% [markdown] exercise="0.2"
-# Sentences have different lengths, and a batch needs tables of one length: so tables
-# get rows of zeros at their end, and you will meet this **padding** again from lesson
-# 02 on. Make x longer, and keep its kind: float64 stays float64, token ids stay
+# Sentences have different lengths, but a batch needs tables of one length, so the
+# shorter ones get rows of zeros at their end. You will meet this **padding** again from
+# lesson 02 on. Make x longer, and keep its kind: float64 stays float64, token ids stay
 # integers, and what lies on another device stays there.
 
 
