@@ -376,13 +376,18 @@ progress()
 # %% [markdown] slide="skip"
 # ## Bugs from the wild
 #
-# Here are four ways in which notebooks go wrong that have nothing to do with
+# Here are five ways in which notebooks go wrong that have nothing to do with
 # transformers. Each of them stood in a notebook that was published.
 #
 # - **Run out of order.** Two cells are swapped while their author tries things out, and
 #   the page is saved. It shows a result *above* the code that made it, and for the next
-#   reader the same cells give something else, or an error. Restart and run all before
-#   you believe a notebook, and before you hand one in.
+#   reader the same cells give something else, or an error. One name for two things does
+#   the same: where `d` is 3 at the top and 300 further down, an early cell that is run
+#   once more takes the wrong one. Restart and run all before you believe a notebook,
+#   and before you hand one in.
+# - **A line that never ran.** A name is misspelt inside an `if`, and no example in the
+#   notebook goes that way. Nothing is wrong, until somebody does. So try your code with
+#   and without whatever is optional, as our checks do.
 # - **A warning that was switched off.** A library prints too much, so somebody silences
 #   it for good in the first cell. Ten cells later it would have said that part of a
 #   model was not loaded and starts from random numbers. You will see in lesson 09 what
