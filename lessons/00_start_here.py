@@ -1,17 +1,25 @@
 # %% [markdown] slide="slide"
 # # 00 Start here
 #
-# **Does everything work, and how does this course work?** About 10 minutes.
+# **What will you have built, and how does this course work?**
 #
-# You will build the transformer from its parts and run your parts on real pretrained
-# weights: embeddings, attention, encoder, decoder, masks, translation, BERT, GPT. All
-# of it on your laptop, with the network off.
+# > The animal did not cross the street because it was too **tired**.
+# >
+# > The animal did not cross the street because it was too **wide**.
+#
+# One word differs, and *it* is the animal in the first sentence, the street in the
+# second. You knew both at once. How could a computer know? The kind of model that
+# learns to is called a **transformer**. You will build one from its parts, run them on
+# real pretrained weights, and watch them search, translate and write.
+#
+# You need: Python, and the little PyTorch that a section of this page lists. Time:
+# about 35 minutes, of which 30 are the core path (★).
 
-# %% [markdown]
-# **How to work in a notebook.** A grey cell is code. Click it and press Shift+Enter to
-# run it. Run the cells from top to bottom. When in doubt: menu *Kernel*, *Restart
-# Kernel and Run All Cells*. A notebook that was run out of order can show results that
-# its code does not give.
+# %% [markdown] slide="skip"
+# All of it runs on your own laptop, with the network off. This page shows first what
+# you will have made, and then how the lessons work. A grey cell is code: click the one
+# below, and press Shift and Enter. It loads what this page needs, which takes a few
+# seconds. Go on in the same way, from top to bottom.
 
 # %%
 import importlib.metadata
@@ -19,13 +27,121 @@ import platform
 import random
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from helpers import device, show
 from helpers.checks import check
+from helpers.experiments.bundled import load_translator
+from helpers.experiments.first_look import continued, search
+from helpers.experiments.one_head import one_head
+from helpers.figures.start import show_look
 
-# %% [markdown]
-# ## Is everything here?
+# %% [markdown] slide="slide"
+# ## Sixty seconds of what you will have built
+#
+# ### One: find a sentence by its meaning
+#
+# A file of this course holds 320 everyday sentences, and none of them has the word
+# *insomnia*. What should a search for it find? Make your guess, then run the cell.
+
+# %% tags=["nbval-check-output"]
+query = "suffering from insomnia"
+for sentence, cosine in search(query):
+    print(f"{cosine:.2f}  {sentence}")
+
+# %% [markdown] slide="skip"
+# The first answer has no word in common with the question. A small pretrained
+# **encoder**, a model that reads, has turned every sentence into a **vector**, a list
+# of 384 numbers, and did the same with your question. You see the three sentences whose
+# vectors point most nearly in its direction; the number is the **cosine** of the angle,
+# and 1 would be the very same direction. Type a question of your own between the quotes
+# and run the cell again, *someone broke into our home* for instance. You write this
+# encoder in lesson 04, load these weights into it, and search with your own code.
+
+# %% [markdown] slide="subslide"
+# ### Two: see where *it* looks
+#
+# Inside that encoder every word looks at all the words of its sentence, and takes
+# something from each of them: much from those that matter to it, next to nothing from
+# the rest. This is **attention**, and the whole course turns around it. The model has
+# 72 places where it happens, called **heads**. Here is one of them, asked about the
+# word *it*.
+
+# %% tags=["nbval-check-output"]
+sentence = "The animal did not cross the street because it was too tired."
+show_look(one_head(sentence, layer=3, head=1), "it")
+
+# %% [markdown] slide="skip"
+# Nobody programmed that *it* should look at *animal*; the model learned it from text.
+# What do you expect if the last word is *wide*? Decide, change the word, and run the
+# cell again. Then open this:
+#
+# <details><summary>What we saw</summary>
+#
+# The share of *animal* falls from 69 % to 32 %, and that of *street* rises from 5 % to
+# 15 %. What is missing to 100 % goes to two marks that the model puts around each
+# sentence.
+# </details>
+#
+# So this head notices the difference, but it does not settle the question. It is one
+# head of 72, and a picture of where a model looks is not yet an explanation of what it
+# decides. You compute these very weights in lesson 02, and look through all the heads
+# in lesson 03.
+
+# %% [markdown] slide="subslide"
+# ### Three: translate a sentence
+#
+# A translator can't leave the question open. German has to call *it* either *es*, which
+# is the animal, or *sie*, which is the street; French has to choose between *il* and
+# *elle*. Each of the two models below joins an encoder to a **decoder**, a part that
+# writes, and learned its language in two minutes of a processor's time, from sentences
+# in which *animal* and *street* never stood together. Which pronouns will they write?
+
+# %% tags=["nbval-check-output"]
+sentence = "The animal did not cross the street because it was too wide."
+for language in ("de", "fr"):
+    print(load_translator(language)(sentence))
+
+# %% [markdown] slide="skip"
+# *sie*, *elle*: the street. Make it *tired*, and both change their mind. These models
+# speak a little language of 93 nouns, 48 verbs and 51 adjectives, so try sentences of
+# everyday things: *has the girl read the book*, or *the old woman gave the dog to the
+# boy*. A word that they lack is named, together with known ones that come close. You
+# build the decoder in lesson 05, and train a whole translator in lesson 06.
+
+# %% [markdown] slide="subslide"
+# ### Four: continue a text
+#
+# A **language model** has learned one thing only: how likely each word is to come next.
+# Draw one word by these odds, add it to the text, ask again, and the model writes. The
+# one below has the architecture of GPT-2, at a thirtieth of the size of the smallest
+# one, and it has read manuals of software and nothing else. So give it the beginning of
+# a manual.
+
+# %%
+beginning = "If the file does not exist,"
+for draw in (1, 3, 5):
+    print(continued(beginning, draw, name="gpt2"))
+
+# %% [markdown] slide="skip"
+# Three times the same beginning, three continuations, because each was drawn with other
+# random numbers. It sounds like a manual, and it knows nothing about files. Try *Return
+# a list of*, or other numbers in the brackets. You write a GPT in lesson 10, and in
+# lesson 11 you decide how its next word is chosen.
+
+# %% [markdown] slide="slide"
+# ## How a notebook works
+#
+# The cells share one memory, the **kernel**: what a cell has defined, all later ones
+# know. So their order counts. If you run them in another one, a result may stand on the
+# page that its code does not give. When in doubt, choose *Kernel*, *Restart Kernel and
+# Run All Cells* from the menu: it forgets everything and starts again at the top.
+#
+# Code that only draws a figure or guards a number in the text is folded: a bar stands
+# in its place, and a click opens it. Run it like any other cell. In later lessons you
+# will find `show_figure` there, which puts a picture on the page together with a
+# description for those who can't see it. And if a cell does not end, press the square
+# in the toolbar (■, interrupt the kernel); your variables stay.
 
 # %%
 print("Python", platform.python_version())
@@ -34,10 +150,13 @@ for package in ("torch", "numpy", "matplotlib", "transformers", "jupyterlab"):
 print("training cells will use:", device())
 
 # %% [markdown] slide="slide"
-# ## An exercise, and the four answers of a check
+# ## How a check talks
 #
-# Each exercise is a function or a class with its body missing, and below it a cell that
-# checks it. Run both cells below just as they are.
+# The lessons are full of exercises. Most of them are a function or a class whose body
+# is missing, and below it stands a cell that calls `check` with the number of the
+# exercise and with what you wrote. It runs your code on several inputs, compares what
+# comes out with the course's own answer, and tells you what it saw. Run both cells
+# below just as they are.
 
 # %% [markdown] exercise="0.1"
 # Return the mean of each row: the mean over the **last** axis, whatever comes before
@@ -85,30 +204,160 @@ check("0.1", row_means)
 #    have, and as long as some are left it links to the next one. The exercises with a
 #    ★ are the **core path** of the course; the others go further.
 
-# %% [markdown]
-# A check does not guess: *What happened* names a mistake only if your code did the same
-# as that mistake in every case it tried. Where it can tell only what an error usually
-# means, it says *often*. It judges results, not style: loops are as good as one-liners,
-# and numbers that were computed in float32 pass, unless an exercise asks for more.
+# %% [markdown] slide="skip"
+# What a card says under *What happened* has been tried: it names a mistake only if that
+# mistake gave the same as your code in every case, down to the error message. Two
+# different slips can raise the same error, though, so where an error is all that can be
+# seen the card says *often*. A check judges results and never style, so that loops are
+# as good as one-liners. It accepts numbers that were computed in float32, unless an
+# exercise asks for more, as 0.2 below does.
 
-# %% [markdown]
-# **Stuck?** Open the hints under an exercise. If they don't help, borrow the course's
-# answer and go on; no later cell depends on yours. In a new cell (press B):
+# %% [markdown] slide="slide"
+# ## When you are stuck, and whose code runs
+#
+# Open the hints under the exercise, one after the other: a question, then a pointer. If
+# they don't help, **borrow** the course's answer and go on. In a new cell (press B):
 #
 # ```python
 # row_means = borrow("0.1")
 # ```
 #
-# A borrowed answer is not counted as passed, and you can write your own any time.
+# A borrowed answer is not counted as passed, and you can write your own at any time.
+# Nothing else is lost: a cell that uses an answer says in a line where it is missing,
+# and all the others run without it. (When a program executes your notebook, as a grader
+# does, a check that has not passed is an error instead, with the same text.)
+
+# %% [markdown]
+# What you have solved is put to use, in the models of its lesson and of later ones:
+# they are made of a collection called `mine`, which holds your own answer wherever it
+# has passed its check, and the course's version where none has. A line under the cell
+# says which parts are yours, and why one is not, so that you always know whose code has
+# just translated a sentence.
+
+# %% [markdown] slide="slide"
+# ## Which PyTorch you need
 #
-# **Not everything solved yet?** You can still run the whole notebook: a cell that needs
-# an answer of yours says so in a line, and the next ones run. When a program executes
-# your notebook, as a grader does, a check that has not passed is an error instead, with
-# the same text.
+# Not much: tensors and how they **broadcast** (an axis of length 1 is repeated to fit a
+# longer one), `nn.Linear`, a class that inherits from `nn.Module`, and **autograd**,
+# which computes gradients. Here is all of it in two cells. Write down the three shapes
+# that the first will print, and then run it. `show` is the course's own `print`: it
+# gives a tensor's name, its shape and its numbers, rounded.
+
+# %% tags=["nbval-check-output"]
+column, row = torch.tensor([[10.0], [20.0]]), torch.tensor([1.0, 2.0, 3.0])
+show("column + row", column + row)
+
+layer = nn.Linear(5, 2)
+print(tuple(layer(torch.zeros(7, 3, 5)).shape), tuple(layer.weight.shape))
+
+# %% [markdown]
+# And which two numbers will this one print?
+
+
+# %% tags=["nbval-check-output"]
+class Twice(nn.Module):
+    """A layer from two numbers to two numbers, applied twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Apply it: (..., 2) -> (..., 2)."""
+        return self.layer(self.layer(x))
+
+
+print(sum(one.numel() for one in Twice().parameters()), "numbers to learn")
+
+x = torch.tensor(3.0, requires_grad=True)
+(x**2 + x).backward()
+show("gradient of x² + x at 3", x.grad)
+
+# %% [markdown] slide="skip"
+# Were you right about the shapes (2, 3), (7, 3, 2) and (2, 5), about 6 numbers to learn
+# and a gradient of 7? Then you know enough. Where you were not, an hour with PyTorch's
+# own introduction is well spent before lesson 02:
+# [Tensors](https://docs.pytorch.org/tutorials/beginner/basics/tensorqs_tutorial.html),
+# [Broadcasting](https://docs.pytorch.org/docs/stable/notes/broadcasting.html), [Build
+# the Neural
+# Network](https://docs.pytorch.org/tutorials/beginner/basics/buildmodel_tutorial.html)
+# (`nn.Module` and `nn.Linear`) and
+# [Autograd](https://docs.pytorch.org/tutorials/beginner/basics/autogradqs_tutorial.html).
+
+# %% [markdown] slide="slide"
+# ## One rule before you begin: a new tensor is like its input
 #
-# **A cell does not end?** A check stops code that runs for ever and says so. What it
-# can't stop, and any other cell, you can: the square in the toolbar (■, interrupt the
-# kernel). Your variables stay.
+# One slip is common because nothing warns of it. A tensor has a **dtype**, the kind of
+# its numbers, and a **device**, the place where they lie. `torch.zeros(2, 2)` has to
+# choose both without knowing what for, and takes float32 and the CPU. Our checks,
+# however, mostly ask in float64, which has about twice as many digits, so that rounding
+# can't be taken for a mistake, nor hide one. What is left of 0.1 in float64 when it is
+# copied into a tensor that was made by default?
+
+# %% tags=["nbval-check-output"]
+exact = torch.tensor([0.1], dtype=torch.float64)
+copied = torch.zeros(1)
+copied[:] = exact
+print(exact.dtype, f"{exact.item():.17f}")
+print(copied.dtype, f"{copied.item():.17f}")
+
+# %% [markdown]
+# Half of the digits are gone, and nothing was said. With a GPU it is the same story: a
+# tensor made by default lies on the CPU, beside a model that does not. Hence the rule:
+# **a new tensor takes its dtype and its device from an input.** `torch.zeros`,
+# `torch.ones`, `torch.full` and `torch.arange` all accept `dtype=` and `device=`, every
+# tensor knows its own as `x.dtype` and `x.device`, and `x.new_zeros(...)` or
+# `torch.zeros_like(x)` ask x for you.
+
+# %% [markdown] exercise="0.2"
+# Sentences have different lengths, but a batch needs tables of one length, so the
+# shorter ones get rows of zeros at their end. You will meet this **padding** again from
+# lesson 02 on. Make x longer, and keep its kind: float64 stays float64, token ids stay
+# integers, and what lies on another device stays there.
+
+
+# %% exercise="0.2"
+def pad_rows(x: Tensor, length: int) -> Tensor:
+    """Put rows of zeros below a table, until it has so many rows.
+
+    Args:
+        x: (rows, columns), of any dtype and on any device
+        length: rows of the result, at least as many as x has
+
+    Returns:
+        (length, columns), with the dtype of x and on its device; gradients get
+        through to x.
+    """
+    ### BEGIN SOLUTION
+    padded = torch.zeros(length, x.shape[1], dtype=x.dtype, device=x.device)
+    padded[: len(x)] = x
+    return padded
+    ### END SOLUTION
+
+
+# %%
+check("0.2", pad_rows)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# Which new tensor do you need: one for the whole result, or one for the rows that are
+# missing? What are its shape, its dtype and its device?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# `new[:n] = x` copies x into the first n rows; `torch.cat([a, b])` lays b below a.
+# Beware: `cat` of two dtypes chooses one of them without telling you.
+# </details>
+
+# %% [markdown]
+# Many machines have no GPU, so how can a check know what your function does with
+# another device? It uses one that PyTorch brings along: on the device `meta` a tensor
+# has a shape and a dtype, but no numbers at all. Try your own function on it:
+
+# %%
+longer = pad_rows(torch.ones(2, 3, dtype=torch.float16, device="meta"), 5)
+print(tuple(longer.shape), longer.dtype, longer.device)
 
 # %% [markdown] slide="slide"
 # ## Where your work is
@@ -124,96 +373,53 @@ from helpers.student.overview import progress
 
 progress()
 
-# %% [markdown] slide="slide"
-# ## Words and letters
+# %% [markdown] slide="skip"
+# ## Bugs from the wild
 #
-# | name | letter | meaning |
-# |---|---|---|
-# | batch | B | sequences that are worked on together; always the first axis |
-# | length | T, S | tokens of a sequence: T that ask (query), S that are asked (key) |
-# | d_model | D | width of the vector that stands for a token |
-# | num_heads, d_head | H, K | heads of attention, width of each (the paper's d_k) |
-# | d_ff | F | width inside the feed-forward network |
-# | vocabulary | V | the tokens there are; id 0 is padding |
+# Here are five ways in which notebooks go wrong that have nothing to do with
+# transformers. Each of them stood in a notebook that was published.
+#
+# - **Run out of order.** Two cells are swapped while their author tries things out, and
+#   the page is saved. It shows a result *above* the code that made it, and for the next
+#   reader the same cells give something else, or an error. One name for two things does
+#   the same: where `d` is 3 at the top and 300 further down, an early cell that is run
+#   once more takes the wrong one. Restart and run all before you believe a notebook,
+#   and before you hand one in.
+# - **A line that never ran.** A name is misspelt inside an `if`, and no example in the
+#   notebook goes that way. Nothing is wrong, until somebody does. So try your code with
+#   and without whatever is optional, as our checks do.
+# - **A warning that was switched off.** A library prints too much, so somebody silences
+#   it for good in the first cell. Ten cells later it would have said that part of a
+#   model was not loaded and starts from random numbers. You will see in lesson 09 what
+#   this does to a classifier.
+# - **A warning that nobody read.** `!pip install transformers` in a cell may bring
+#   another version next year. Run after a tokenizer was used, it also prints a warning
+#   about forked processes and `TOKENIZERS_PARALLELISM`; and who sees such a box on
+#   every run soon reads none of them. Our packages are pinned, and this course shows no
+#   warning of its own.
+# - **A blank that does not run.** `Q =` with nothing behind it is a SyntaxError until
+#   the last blank of the cell is filled. Python has a value for what is still to come,
+#   three dots. Our blanks look like this, and they run.
 
-# %% [markdown]
-# **Scores** come before the softmax, **weights** after it. **Memory** is what an
-# encoder hands to a decoder. A **mask** is boolean, and True means *may attend*; other
-# libraries differ, and lesson 02 shows how. Layers return one tensor; weights come on
-# request.
+# %% slide="skip" tags=["nbval-check-output"]
+Q = ...
+print(Q, "is still to be written:", Q is Ellipsis)
 
-# %% [markdown]
-# **Numbers are reproducible.** Every lesson sets a seed once, and random draws come
-# from generators. Two runs of this cell print the same:
+# %% [markdown] slide="slide"
+# ## Going further
+#
+# **Random numbers that come again.** What is drawn at random should be the same in your
+# notebook as in ours. So every lesson begins with a **seed**, the number from which a
+# random generator starts, and draws that matter have a generator of their own. Run this
+# cell twice: it prints the same.
 
 # %% tags=["nbval-check-output"]
 draws = torch.Generator().manual_seed(42)
 show("three random numbers", torch.randn(3, generator=draws))
 
 # %% [markdown]
-# ## What else is here
-#
-# The list of files at the left also shows three folders of the course, for you to read
-# and not to change. `solutions/` holds the model answers, for afterwards. `docs/` tells
-# what was measured, and how. `helpers/` is the code that the lessons import, with cards
-# for the [texts](../helpers/corpora/README.md) and the
-# [language model](../helpers/corpora/gpt2/README.md) that come with the course.
-#
-# Code that only draws a figure or guards a number is folded: a bar stands in its place,
-# and a click on it opens it. Run it like any other cell.
-
-# %% [markdown] slide="slide"
-# ## The lessons
-#
-# Words as vectors (01); attention (02); several heads (03); an encoder that is BERT
-# (04); the decoder (05); masks, and a model that translates (06); recurrent networks,
-# which came before (07); translation with and without attention (08); fine-tuning BERT
-# (09); a GPT from scratch (10); choosing the next word (11).
-
-# %% [markdown]
-# The transformer dates from 2017. Its architecture has changed little since, and it now
-# works on text, images, sound and anything else that can be cut into a sequence. This
-# course takes no side in the hype: it measures.
-
-# %% [markdown]
-# ## What we learned from other courses' mistakes
-#
-# This course grew out of four documents on transformers, good and honest ones: two
-# notebooks and two blog posts. From them we have the rhythm of a lesson (formula,
-# numbers by hand, a class, its shapes), one batch of random numbers for all shape
-# tests, tasks for the brave, and questions that are answered in prose.
-
-# %% [markdown]
-# One post is marked "not finished yet", the other stops long before its goal, a GPT-2.
-# Where they stop, this course goes on. And we re-ran all their code. What we found
-# became exercises, always with the evidence:
-
-# %% [markdown]
-# - a notebook whose cells were run out of order, so that a result stood *above* the
-#   code that made it (our solutions run top to bottom, in a fresh kernel, in CI);
-# - `set_verbosity_error()` in one cell, which silenced the one warning that a
-#   classifier's head was random (lesson 09);
-# - blanks such as `Q =`, which are a SyntaxError until the whole cell is filled (ours
-#   are `Q = ...`, which runs);
-# - a causal mask that was inverted, with the proof printed below it (lesson 06);
-# - a misspelt name in the branch for masks, where no demo ever passed a mask: a line
-#   that never runs is never tested (our checks run every branch);
-# - names with several meanings, such as d_k, first 3 and later 300: run one cell twice
-#   and another breaks (one name, one meaning, in all our notebooks);
-# - `!pip install` without versions, and below it a warning about forked tokenizers
-#   (`TOKENIZERS_PARALLELISM`) that nobody read: a warning never read costs more than a
-#   crash. Our packages are pinned, and this course shows no warning of its own.
-
-# %% [markdown]
-# Blanks that run, for example: Python accepts three dots as a value.
-
-# %% tags=["nbval-check-output"]
-Q = ...
-print(Q, "is still to be written:", Q is Ellipsis)
-
-# %% [markdown]
-# The same seed for *every* random source matters, too. `torch.manual_seed` says nothing
-# to Python's own `random` or to NumPy:
+# There are several sources of random numbers, and each has a seed of its own.
+# `torch.manual_seed` does nothing for Python's own `random`. Will it start again here?
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -221,8 +427,17 @@ first = random.random()
 torch.manual_seed(0)
 print("Python's random starts again:", random.random() == first)
 
+# %% [markdown]
+# **What else is here.** The list of files at the left also shows three folders of the
+# course, for you to read and not to change. `solutions/` holds the model answers, for
+# afterwards. `docs/` tells what was measured, and how; its page
+# [words](../docs/words.md) lists the letters that stand for sizes, and the words with a
+# fixed meaning, for the day when you have forgotten one. `helpers/` is the code that
+# the lessons import, with cards for the [texts](../helpers/corpora/README.md) and the
+# [language model](../helpers/corpora/gpt2/README.md) that come with the course.
+
 # %% [markdown] slide="skip"
-# ## References
+# ### References
 #
 # Vaswani et al. 2017, *Attention Is All You Need*, arXiv 1706.03762: the paper.
 # Alammar, *The Illustrated Transformer*. Weng, *Attention? Attention!*. Rush, *The
@@ -232,5 +447,25 @@ print("Python's random starts again:", random.random() == first)
 # Kaduri, *From N-grams to CodeX*. The TensorFlow chatbot tutorial, for the same model
 # in another framework.
 
-# %% [markdown]
-# **Next: lesson 01**, or [lesson 02](02_attention.ipynb) if you know word vectors.
+# %% [markdown] slide="slide"
+# ## What you can do now
+#
+# You have seen where this goes, you know how to ask a check and what to do when you are
+# stuck, and you have a habit that prevents a bug which no error message reports. The
+# transformer dates from 2017. Its plan, layers that take turns in mixing words and in
+# working on each word alone, is still that of most large language models, while many of
+# its parts have been exchanged; it now works on text, images, sound and much else that
+# can be cut into a sequence. This course takes no side in the hype: it measures. And it
+# does not stop half-way with a note "not finished yet", but goes on until your GPT
+# writes.
+
+# %% [markdown] slide="subslide"
+# ### The way from here
+#
+# Words as vectors (01); attention (02); several heads (03); an encoder that is BERT
+# (04); the decoder (05); masks, and a model that translates (06); recurrent networks,
+# which came before (07); translation with and without attention (08); fine-tuning BERT
+# (09); a GPT from scratch (10); choosing the next word (11).
+#
+# **Next: lesson 01**, also if you know word vectors: how a word gets its place in the
+# sentence is in there, and lessons 03 and 04 build on it.

@@ -202,7 +202,7 @@ def test_progress_is_printed_by_lesson(work, capsys):
     progress_page.main(work)
     lines = capsys.readouterr().out.splitlines()
     assert [line[:2] for line in lines[: len(LESSONS)]] == [f"{n:02}" for n in LESSONS]
-    assert lines[0].split("here")[1].split() == "★ 1 of 1 ★ 1 of 1 passed".split()
+    assert lines[0].split("here")[1].split() == "★☆ 1 of 2 ★ 1 of 2 passed".split()
     assert lines[2].split("Attention")[1].split()[:5] == "★☆☆☆ 1 of 4 ★".split()
     assert lines[2].endswith(" 2 of 9 passed")
     assert re.fullmatch(

@@ -93,6 +93,12 @@ def test_what_holds_in_one_case_only_is_not_said():
     assert relation([one.flip(0), two.cos()], [one, two]) == ""
 
 
+def test_of_another_dtype_alone_nothing_is_said_about_places():
+    single = [table.float() for table in TABLES]
+    assert relation([one.double() for one in single], single, "row, column") == ""
+    assert relation(single, TABLES, "row, column") == ""
+
+
 def test_axes_without_names_are_counted():
     text = relation([TABLES[0].flip(1)], TABLES[:1], "as x")
     assert text == "Along axis 1 the entries stand in reverse order."

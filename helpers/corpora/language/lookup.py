@@ -36,7 +36,13 @@ ASKING = ("is", "was", "has", "does", "did", "can", "could")
 
 
 class UnknownWords(ValueError):
-    """Words that the language does not have, and those that come closest."""
+    """Words that the language does not have, and those that come closest.
+
+    A notebook shows these sentences alone, without the calls that led to them.
+    """
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
 
 
 class Found(NamedTuple):
