@@ -12,18 +12,17 @@
 #
 # > The animal did not cross the street because **it** was too tired.
 #
-# Read it once. Who was tired? You knew at once, and you knew because your eye went back
-# to *animal*. Now change a single word: *... because it was too wide.* Suddenly *it* is
-# the street.
+# Read it once. Who was tired? You knew at once: the animal. Now change a single word:
+# *... because it was too wide.* Suddenly *it* is the street.
 
 # %% [markdown]
 # Nothing about the word *it* has changed between the two sentences, and neither has its
 # vector: the embedding table of lesson 01 holds one row for *it*, whatever sentence it
-# stands in. A model that is to understand these sentences has to do what you just did.
-# It has to look at the other words, and take something from the right one. The
-# operation that does this is called **attention**. Here is a real pretrained model at
-# work on both sentences. Each line says how much of what *it* collects comes from that
-# word.
+# stands in. A model that is to tell the two apart has to do what you just did: look at
+# the other words, and take something from the right one. The operation that does this
+# is called **attention**. Here is a real pretrained model at work on both sentences.
+# Each line says how much *it* takes from that word. Before you run the cell, guess:
+# will the model notice the change?
 
 # %%
 import time
@@ -61,13 +60,14 @@ for sentence in (TIRED, WIDE):
         print(f"  it <- {token:8}{weight:.2f}", "#" * round(50 * weight))
 
 # %% [markdown]
-# In the first sentence more than two thirds of what *it* collects come from *animal*.
+# In the first sentence more than two thirds of what *it* takes come from *animal*.
 # Replace *tired* by *wide*, and *animal* loses more than half of its share, while
 # *street* gets almost three times what it had. The model is not certain, for *animal*
-# is still ahead, but a single adjective has changed where it looks. Nobody programmed
-# that; it was learned from text. By the end of this lesson you will have written the
-# code that computes these numbers, and trained a small head of attention yourself that
-# learns where to look while you watch.
+# is still ahead, but a single adjective has changed where it looks. This is one of 72
+# places in the model where such a look is taken, and we picked it because it shows
+# something; still, nobody programmed it. It was learned from text. By the end of this
+# lesson you will have written the code that computes these numbers, and trained a small
+# head of attention yourself that learns where to look while you watch.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can
@@ -86,9 +86,9 @@ for sentence in (TIRED, WIDE):
 # %% [markdown] slide="slide"
 # ## A weighted average, if somebody gave us the weights
 #
-# Start with the simplest idea there is. Every word looks at every other word, decides
-# how much each of them matters to it, and collects a little of each: much from those
-# that matter, almost nothing from the rest.
+# Start with the simplest idea there is. Every word looks at all words, decides how much
+# each of them matters to it, and takes a little of each: much from those that matter,
+# almost nothing from the rest.
 
 # %% [markdown]
 # That is a weighted average of vectors, one line of code if somebody gave us the
@@ -96,7 +96,8 @@ for sentence in (TIRED, WIDE):
 # from?* We shall look for them in the sentence itself, as it is found in the middle of
 # that pretrained model. There, each word is a vector of 384 numbers. The model adds two
 # marks of its own, `[CLS]` before the text and `[SEP]` behind it, and counts the full
-# stop as a word, which makes 15 **tokens** in all.
+# stop as a word, which makes 15 **tokens** in all. Three layers of the model have
+# worked on these vectors already, so that even the two *the* are no longer the same.
 
 # %% tags=["nbval-check-output"]
 head = one_head(TIRED, layer=3, head=1)
@@ -184,8 +185,9 @@ check("2.1", softmax)
 # </details>
 
 # %% [markdown]
-# Now *it* has everything for its weighted average. Which word does it take how much
-# from?
+# Now *it* has everything for its weighted average. How much will it take from each
+# word? (This cell and the next ones use torch's own softmax, so that they run without
+# yours.)
 
 # %% tags=["nbval-check-output"]
 weights = scores.softmax(0)
@@ -193,21 +195,26 @@ for token, weight in zip(tokens, weights, strict=True):
     print(f"{token:10}{weight:6.2f}", "#" * round(50 * weight.item()))
 assert [round(scores[n].item()) for n in (it, tokens.index("was"))] == [120, 69]
 assert scores[1:].argmin() == tokens.index("street") - 1
+assert round((scores / 384**0.5).softmax(0)[it].item(), 1) == 0.8
 
 # %% [markdown]
-# It finds itself, and nothing else. Of 15 tokens the average takes exactly one, and the
-# result is the vector that we started from. There is no mystery in it: a vector is most
-# like itself. *it* scores 120 with itself and 69 with the runner-up, *was*; to the
-# exponential function that is no contest. And look at *street*. Of all words of the
-# sentence it gets the lowest score, although it may be the one that we are looking for.
+# It finds itself, and nothing else. Of 15 tokens the average takes one, and the result
+# is the vector that we started from. That is no accident: the dot product of a vector
+# with itself is its length squared, and only a much longer vector, or a longer one that
+# points nearly the same way, can beat it. *it* scores 120 with itself and 69 with the
+# runner-up, *was*. Even if we divide all scores by about 20, the root of the 384
+# numbers in a vector, 0.8 of the weight stays at home. And look at *street*: it gets
+# the lowest score of all words, and yet in the twin sentence it is what *it* stands
+# for.
 
 # %% [markdown]
 # The idea of a weighted average was right, and the comparison was wrong. A word does
 # not look for what it is; it looks for what it lacks. If *it* could speak, it would
 # say: "I am a pronoun, and I need a noun that can be tired." And *animal* would have to
 # answer to something like "I am a noun, and alive." These are two descriptions, one of
-# what is wanted and one of what is on offer, and a single vector that is compared with
-# itself can't be both.
+# what is wanted and one of what is on offer. And what *animal* then hands over need not
+# be either of them: to be found as a living thing is one matter, to tell *it* which one
+# is another. A single vector can't be all three.
 
 # %% [markdown] slide="slide"
 # ## Query, key and value
@@ -221,7 +228,7 @@ assert scores[1:].argmin() == tokens.index("street") - 1
 # %% [markdown]
 # You know something that works with queries, keys and values: a Python dictionary. It
 # compares your query with its keys. One key is equal, so you get its value, which is a
-# weight of 1 on one entry and 0 on all others; and if no key is equal, you get nothing.
+# weight of 1 on one entry and 0 on all others. If no key is equal, `get` has nothing.
 
 # %%
 colours = {"apple": "red", "lemon": "yellow", "plum": "blue"}
@@ -231,7 +238,7 @@ print(colours["lemon"], colours.get("lime"))
 # A *soft* dictionary compares by dot product and softmax instead, so that every key
 # answers a little and the fitting ones loudly. Below, a key is made of two numbers, how
 # sweet a fruit is and how sour. Nobody put a *lime* into the dictionary, but we can say
-# what it tastes like: hardly sweet, quite sour. Which colour will come back?
+# what it tastes like: hardly sweet, quite sour. Which colour do you expect back?
 
 # %% tags=["nbval-check-output"]
 keys = torch.tensor([[2.0, 0.0], [0.0, 3.0], [1.0, -2.0]])  # sweet, sour
@@ -267,7 +274,9 @@ show_figure(
 # moves both matrices until the questions find their answers. The three results are
 # shorter than what they are made of, here 32 numbers instead of 384, so that many such
 # heads find room beside each other (lesson 03 is about that). A **head** is one set of
-# three such matrices and all that is done with them.
+# three such matrices and all that is done with them. (Models of the BERT family, this
+# one among them, also add a learned vector to each result, a **bias**. The formula has
+# none, and nothing below depends on it.)
 
 # %% slide="fragment"
 words = ["animal", "street", "it", "was", "too", "tired"]
@@ -281,8 +290,9 @@ show_figure(
 # %% [markdown]
 # Now ask again, with the query of *it* and the keys of all tokens, as this model has
 # learned them. The loop is the same as before but for two things: query and key are
-# different vectors, and each score is divided by √32, the root of their length. Why
-# that is done is a question for later in this lesson.
+# different vectors, and each score is divided by √32, the root of how many numbers they
+# have. Why that is done is a question for later in this lesson. Which word will win,
+# and how much will *it* keep for itself this time?
 
 # %% tags=["nbval-check-output"]
 query = head.query[it]  # what *it* is looking for: 32 numbers
@@ -297,10 +307,9 @@ assert weights.argmax() == tokens.index("animal")
 assert (weights - head.weights[it]).abs().max() < 1e-5
 
 # %% [markdown]
-# There it is: 0.69 of what *it* collects is the value of *animal*. With itself it
-# scores 1.50 now and not 120, so that only 0.06 of the weight stays at home. You have
-# computed by a loop, from the query, the keys and the values, precisely what the
-# library computes: the weights are those of the first picture of this lesson. The
+# There it is: 0.69 of what *it* takes is the value of *animal*, and only 0.06 stays at
+# home. You have computed by a loop, from the query, the keys and the values, precisely
+# what the library computes: these weights are those that this lesson began with. The
 # output, 32 numbers, is what this head tells the rest of the model about *it*.
 
 # %% slide="fragment"
@@ -332,10 +341,11 @@ show_figure(
 # %% [markdown]
 # Read the formula from the inside. $QK^\top$ is a table that holds every query's dot
 # product with every key, so that row *i* belongs to word *i*: fifteen loops in one
-# product of matrices. The softmax works along each row, since each word shares out its
-# own attention. The product with V is the weighted average, again for all words at
-# once. This is **scaled dot-product attention**, and as the words of a sentence ask the
-# same sentence here, it is **self-attention**.
+# product of matrices. The number under the root, d_head, is the width of a query, 32
+# above. The softmax works along each row, because the weights of each word have to add
+# up to 1. The product with V is the weighted average, again for all words at once. This
+# is **scaled dot-product attention**, and because queries and keys come from the same
+# sentence, it is **self-attention**.
 
 # %% [markdown]
 # Do it by hand once; take a pencil. Two words, each with a query and a key of three
@@ -361,20 +371,20 @@ show("output", hand_weights @ V)  # (2, 2) @ (2, 2) -> (2, 2)
 
 # %% [markdown]
 # Two things are missing before you write the function. Sentences come in **batches**,
-# many at a time, so that a tensor of queries has more axes: (B, T, K) for a batch, and
-# (B, H, T, K) for a batch of heads. And there may be words that a query must not see,
-# such as the padding that makes all sentences of a batch equally long. A **mask** says
+# many at a time, so that a tensor of queries has more axes. And there may be words that
+# a query must not see, such as the padding that makes all sentences of a batch equally
+# long. A **mask** says
 # which: where it is False, the score is replaced by minus infinity just before the
 # softmax. The exponential of minus infinity is zero, so the hidden word gets a weight
 # of exactly zero, and because the softmax divides by the sum of what remains, the other
 # weights still add up to 1.
 
 # %% [markdown]
-# The letters in the comments on shapes are the same in every lesson: `B` batch, `T`
-# query length, `S` key length (in self-attention the two are equal), `D` d_model, the
-# width of a word's vector, `H` heads, `K` d_head, the width of queries and keys, which
-# the paper calls d_k, and `W` the width of a value. A mask is boolean, and True means
-# "may attend".
+# The shapes in comments are written with the same letters in every lesson. A batch of B
+# sentences with T words of D numbers (d_model) is (B, T, D). Its queries are (B, T, K),
+# where K stands for d_head, which the paper calls d_k; with H heads they are
+# (B, H, T, K). S is the number of keys, in self-attention the same as T, and W is the
+# width of a value. A mask is boolean, and True means "may attend".
 
 # %% [markdown] exercise="2.2"
 # Write the formula as a function. Return both the output and the weights, because you
@@ -443,8 +453,8 @@ show("largest difference from the library", (mine_weights - head.weights).abs().
 # %% [markdown]
 # So the picture below is yours. Each row is a word that asks, each column a word that
 # is asked. Find the row of *it*, then that of *cross*: what does it look for? And then
-# the column that most rows have in common. What might so many words want from `[CLS]`,
-# which is no word at all? Lesson 03 has an answer.
+# the column that most rows have in common. What might so many words want from `[CLS]`?
+# Lesson 03 has an answer.
 
 # %% slide="subslide"
 figure, (axes,) = canvas(6.5, 5.5)
@@ -468,10 +478,10 @@ show_figure(
 )
 
 # %% [markdown]
-# Now it is your turn. Write a sentence of your own, with *it*, *she* or *they*, and say
-# which word is to ask. The model has 12 heads in each of 6 layers; try some of them,
-# and you will find heads that look at the word before, at the full stop, or at nothing
-# that you could name.
+# Now it is your turn. In the sentence below *they* hesitates between two nouns. Replace
+# *full* by *empty-handed*, or write a sentence of your own, and say which word is to
+# ask (in small letters: this model knows no others). It has 6 layers, 0 to 5, with 12
+# heads each, 0 to 11. Try some of them. Can you say in words what a head looks for?
 
 # %%
 sentence = "The children fed the ducks until they were full."
@@ -494,7 +504,8 @@ for token, weight in zip(yours.tokens, yours.asked_by(asking), strict=True):
 # is almost 3,000. Two things go wrong at once. The winner takes all, so that the
 # average is no average any more. And where a weight p is nearly 1 or nearly 0, the
 # slope of the softmax, p (1 − p), is nearly 0: the scores may move, but the weights
-# don't, and training has nothing to go by. Measure it, for heads of different width:
+# don't, so the gradient that reaches them is tiny. Measure it, for heads of different
+# width:
 
 # %% tags=["nbval-check-output"]
 widths = [1, 4, 16, 64, 256, 1024]
@@ -526,17 +537,18 @@ show_figure(
 )
 
 # %% [markdown]
-# Dividing by √d_head takes the spread back to 1, whatever the width. So it is not that
-# numbers get "too large" for the computer; it is that the *spread* of the scores grows
-# with the width of the head, and the softmax hardens with it.
+# For such numbers, dividing by √d_head takes the spread back to 1, whatever the width.
+# No number was too large for the computer at any time. It is the *spread* of the scores
+# that grows with the width of the head, and with it the softmax turns from an average
+# into a choice.
 
 # %% [markdown] slide="subslide"
-# Now move it with your own hand. Leave the scores divided by *nothing*, push d_head up
-# from 1, and watch one key take everything while the slope runs out. In another random
-# draw two keys may share it, but the other six get nothing. Which of the other divisors
-# do you expect to help? Choose √d_head and push again: the scores keep their size, and
-# no key takes it all. Then choose d_head itself. All eight keys become nearly alike, so
-# a head that divides by too much can't point at anything.
+# Now move it with your own hand. Leave the scores divided by *nothing*, pull d_head
+# down to 1 and push it up again, and watch one key take everything while the slope runs
+# out. In another random draw two keys may share it, but the other six get nothing.
+# Which of the other divisors do you expect to help? Choose √d_head and push again: the
+# scores keep their size, and no key takes it all. Then choose d_head itself: in a wide
+# head all eight keys become nearly alike, so that it can't point at anything.
 
 # %%
 play(draw.sharpness())
@@ -551,8 +563,8 @@ play(draw.sharpness())
 # In PyTorch that is `nn.Linear(d_in, d_out, bias=False)`. It holds a matrix of random
 # numbers, its **initial weights**, and when you call it with vectors, it multiplies
 # them by that matrix, whatever axes stand before the last one. (With `bias=True`, the
-# default, it adds a learned vector as well; the formula has none.) It keeps the matrix
-# as (d_out, d_in), which is why `.T` appears here:
+# default, it adds a bias as well.) It keeps the matrix as (d_out, d_in), which is why
+# `.T` appears here:
 
 # %% tags=["nbval-check-output"]
 to_query = nn.Linear(4, 3, bias=False)
@@ -566,7 +578,7 @@ print("the same by hand:", torch.allclose(to_query(some_words), by_hand, atol=1e
 # Write self-attention as a module: three layers without a bias, and your function from
 # 2.2 (or `attention(..., need_weights=True)` from `helpers.models`). The mask that
 # comes in has the shape (B, T) and says which tokens are real; nobody may attend to the
-# others. Put its axis where the keys are.
+# others.
 
 
 # %% exercise="2.4"
@@ -624,8 +636,11 @@ check("2.4", SelfAttention)
 # both.
 # </details>
 
+# %% [markdown]
+# A new head with its initial weights, on 16 sentences of 32 random vectors:
+
 # %%
-dummy = torch.randn(16, 32, 64)  # (B, T, D): the course's batch for shape tests
+dummy = torch.randn(16, 32, 64)  # (B, T, D)
 output, weights = SelfAttention(d_model=64, d_head=16)(dummy)
 print(tuple(output.shape), tuple(weights.shape))
 
@@ -637,21 +652,21 @@ print(tuple(output.shape), tuple(weights.shape))
 # > 3 1 4 1 5 9 2 6 → 6 2 9 5 1 4 1 3
 
 # %% [markdown]
-# To write its first digit the model has to look at the last one, to write the second at
-# the last but one, and so on. Nobody tells it so. It sees rows of digits and what they
-# should become, and starts from random matrices. The model is as simple as can be: each
-# digit becomes a vector, each position adds a vector of its own (lesson 01), **your
-# head** mixes them, and a last layer turns each of the eight results into a score for
-# each of the ten digits. What do you expect the map of its weights to look like, once
-# it can do it?
+# Its first output must come from the last digit, its second from the last but one, and
+# so on. Nobody tells it so. It sees rows of digits and what they should become, and
+# starts from random matrices. The model is as simple as can be: each digit becomes a
+# vector, each position adds a vector of its own (lesson 01), **your head** mixes them,
+# and a last layer turns each of the eight results into ten scores, one for each digit.
+# (Such scores are called **logits**.) What do you expect the map of its weights to look
+# like, once it can do it?
 
 # %% [markdown]
-# The training loop has five lines, and you will meet them in every lesson from now on.
-# The **loss**, here the cross-entropy, is a number that says how wrong the scores are.
-# `backward` finds out in which direction each weight of the model would have to move to
-# make it smaller, and the **optimizer** takes a small step in that direction; how
-# small, is its **learning rate**. `mine` holds your answer if its check has passed, and
-# ours until then.
+# The training loop is the one of lesson 01, and you will meet it in every lesson from
+# now on. The **cross-entropy** says how wrong the logits are; this number is the
+# **loss**. `backward` computes how each parameter would have to change to lower it, the
+# **optimizer** (here one called Adam) takes a small step that way, and the **learning
+# rate** sets the size of the step. If your 2.4 has passed, the model is built from it;
+# until then, from the course's version.
 
 
 # %%
@@ -670,14 +685,15 @@ optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
 example = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
 losses, maps = [], {}
 
-for step, rows in enumerate(digit_rows(200, size=64, seed=0), start=1):
+steps = 200
+for step, rows in enumerate(digit_rows(steps, size=64, seed=0), start=1):
     logits, _ = model(rows)  # (B, T, 10)
-    loss = F.cross_entropy(logits.mT, target(rows))
+    loss = F.cross_entropy(logits.mT, target(rows))  # it wants the ten on axis 1
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
     losses.append(loss.item())
-    if step in (1, 30, 60, 200):
+    if step in (1, 30, 60, steps):
         maps[step] = model(example)[1][0].detach()  # (T, T)
 
 print("read: ", example[0].tolist())
@@ -692,22 +708,23 @@ show_figure(
 )
 
 # %% [markdown]
-# After about a second of training the head has found out, from examples alone, that
-# position 1 should look at position 8, position 2 at position 7, and so on down the
-# **anti-diagonal**. The map at step 1 is what random matrices look like: every position
-# looks everywhere. Count how often it is right on rows that it has never seen:
+# The head has found out, from examples alone, that position 1 should look at position
+# 8, position 2 at position 7, and so on down the **anti-diagonal**. At step 1, with
+# initial weights, every position looked everywhere. Count how often it is right on rows
+# that it has not been trained on:
 
 # %% tags=["nbval-check-output"]
 (unseen,) = digit_rows(1, size=1000, seed=1)
 right = (model(unseen)[0].argmax(-1) == target(unseen)).float().mean().item()
-print("nearly all right:", right > 0.99)
+print(f"right: {right:.2f}")
 
 # %% [markdown]
 # Now take something away. Leave out the vectors of the positions, so that a digit is
 # the same vector wherever it stands. Attention itself has no idea of order: a score
 # compares two vectors and never asks where they stand. Can the head still learn to
 # reverse? If not, how often will it be right, given that it can still see *which*
-# digits there are? Guess both before you run it.
+# digits there are? Guess both before you run it. To be fair, this model gets three
+# times as many steps, and larger ones.
 
 # %%
 _ = torch.manual_seed(0)
@@ -725,17 +742,17 @@ print(f"always say the commonest of the others: {commonest_of_the_others(unseen)
 assert abs(lost - commonest_of_the_others(unseen)) < 0.03
 
 # %% [markdown]
-# It gets about a third right, and that is as far as anybody could get without knowing
-# the order: look at the seven other digits, and name the one that is there most often.
-# So it was the position that the head was looking for, and lesson 01's positions were
-# no decoration.
+# It gets about a third right. As the row has an even number of digits, the one that is
+# wanted is always one of the seven others, and whoever does not know their order can do
+# no better, on average, than to name the commonest of them. So the head needs the
+# positions of lesson 01: without them it learns what is there, and not where.
 
 # %% [markdown]
 # Before you go on, play with it. Let `target` return `rows.roll(1, 1)`, which moves
 # every digit one position to the right, and run the cells again: what will the map look
 # like? Then try `rows.sort(1).values`, where the place of a digit depends on all the
-# others. After 200 steps about six digits in ten are right. What do 1,000 steps make of
-# it, and what does the map show now?
+# others. After 200 steps ours had about six digits in ten right. What do 1,000 `steps`
+# make of it, and what does the map show now?
 
 # %% [markdown] slide="slide"
 # ## How do you know that it is right?
@@ -756,8 +773,8 @@ def suspicious_attention(query, key, value):
 # %% [markdown] exercise="2.5"
 # Write a **test** that finds such mistakes. `looks_healthy(attend)` calls any attention
 # function (query, key, value) → (output, weights) on numbers of your choice, and
-# returns True only if it behaves. Two facts about attention are enough, if you use
-# both.
+# returns False if it does not behave. Two facts about the weights and the output are
+# enough to find this one.
 
 
 # %% exercise="2.5"
@@ -797,7 +814,7 @@ print("suspicious_attention is healthy:", looks_healthy(suspicious_attention))
 
 # %% [markdown]
 # The division came after the softmax instead of before. With d_head = 16 every row sums
-# to a quarter, and the softmax is as hard as without any scale.
+# to a quarter, and the weights are as one-sided as if nothing had been divided.
 
 # %% tags=["nbval-check-output"]
 ones = torch.ones(5, 16)
@@ -807,8 +824,7 @@ show("rows sum to", late.sum(-1))
 # %% [markdown] slide="slide"
 # ## Bugs from the wild
 #
-# Three mistakes that have been made in earnest. None of them raises an error, and each
-# has a lesson in it that is larger than itself.
+# Three mistakes that have been made in earnest. None of them has to raise an error.
 
 # %% [markdown]
 # **The square trap.** What if the mask of 2.4 keeps its shape (B, T) instead of getting
@@ -828,13 +844,13 @@ for name, laid in (("(B, T)", real), ("(B, 1, T)", real[:, None, :])):
     print(f"{name:10} sequences changed: {touched.nonzero().flatten().tolist()}")
 
 # %% [markdown]
-# Shapes alone would never have told. That is why the checks of this course use sizes
-# that all differ, and why your own tests should, too.
+# Shapes alone would never have told. When you test code like this, use sizes that all
+# differ, and try equal ones as well.
 
 # %% [markdown] exercise="2.5b"
 # **The wrong root.** This function takes the root of `Q.shape[0]`. It was shown with
-# five tokens of width 1. By which **factor** are its scores too small there? Store a
-# number.
+# five tokens of width 1. (Would your `looks_healthy` find it? Try.) By which **factor**
+# are its scores too small there? Store a number.
 
 
 # %% locked=true tags=["nbval-check-output"]
@@ -866,9 +882,10 @@ check("2.5b", too_small_by)
 # </details>
 
 # %% [markdown]
-# A good test for such a mistake: show the same function a longer text. How two words
-# compare must not depend on how many others there are. Here is the ratio of two weights
-# of one row, for five tokens and for the same five twice:
+# Its rows sum to 1, so a test of the rows alone is content. A better one: show the same
+# function a longer text. How two words compare must not depend on how many others there
+# are. Here is the ratio of two weights of one row, for five tokens and for the same
+# five twice:
 
 # %% tags=["nbval-check-output"]
 for name, function in (("wrong", wrong_root), ("right", attention)):
@@ -878,10 +895,10 @@ for name, function in (("wrong", wrong_root), ("right", attention)):
         show(f"{name:5} {len(some):2} tokens, ratio", weights[2, 2] / weights[2, 0])
 
 # %% [markdown] exercise="2.5c"
-# **The cell that was run twice.** A notebook shows the scores of one query (here
-# shifted by a constant) and these weights, and they do not fit together: a cell like
-# `W = F.softmax(W, dim=1)` was run more than once. **How often** was the softmax
-# applied? Experiment, then store a whole number.
+# **The cell that was run again.** A notebook shows the scores of one query (less a
+# constant, which changes no softmax) and these weights, and they do not fit together: a
+# cell like `W = F.softmax(W, dim=1)` was run more than once. **How often** was the
+# softmax applied? Experiment, then store a whole number.
 
 # %% locked=true
 row_of_scores = torch.tensor([0.0000, 0.1831, 0.0153, 0.1121, 0.1459])
@@ -953,6 +970,9 @@ check("2.3", softmax_jacobian)
 # diagonal.
 # </details>
 
+# %% [markdown]
+# What dividing does to it, for four scores of which one is far ahead:
+
 # %% tags=["nbval-check-output"]
 z = torch.tensor([1.0, 20.0, 3.0, 4.0], dtype=torch.float64)
 jacobian = torch.autograd.functional.jacobian(lambda z: z.softmax(0), z)
@@ -962,10 +982,10 @@ print("halved:  ", *(f"{slope:.2e}" for slope in jacobian[0]))
 
 # %% [markdown]
 # Halving these four scores makes the first slope more than ten thousand times larger:
-# from 5.60e-09 to 7.48e-05. (Both are slopes by the numbers that go into the softmax.)
+# from 5.60e-09 to 7.48e-05.
 
 # %% [markdown] exercise="2.3b"
-# Somewhere the second line is printed as `[0.0001, -2.7149, -1.1240e-07, -3.0553]`. No
+# A slip turns the second line into `[0.0001, -2.7149, -1.1240e-07, -3.0553]`. No
 # computer needed: which entries are impossible for the slope of a softmax? Give their
 # places, counted from 0, as a tuple.
 
@@ -988,7 +1008,7 @@ check("2.3b", impossible_entries)
 #
 # Loops as you would say it aloud, matrices, named axes, torch's fused kernel, and the
 # one that BERT in `transformers` runs. They differ by rounding only. Read them with
-# `by_loops??`.
+# `ways.by_loops??`.
 
 # %% tags=["nbval-check-output"]
 from helpers.models import attention_ways as ways
@@ -1008,8 +1028,10 @@ for way in (ways.by_loops, ways.by_matrices, ways.by_einsum, ways.by_kernel,
 # Watch out for masks when you read other code. Here, and in torch's
 # `scaled_dot_product_attention`, True means *may attend*. In `nn.MultiheadAttention`
 # True means *blocked*. In `transformers` the numbers 1 and 0 mean *real* and *padding*.
-# The formula itself does not care what its vectors stand for: pieces of an image or of
-# a recording serve as well as words.
+#
+# And the formula never asks what its vectors stand for. The same operation serves
+# models that read images, where a vector belongs to a patch of pixels, and models that
+# listen to speech, where it belongs to a moment.
 
 # %% [markdown]
 # ### A query made to order
@@ -1075,8 +1097,9 @@ for n in (12, 512, 6 * d_model):
 assert multiplications(6 * d_model)[0] == multiplications(6 * d_model)[1]
 
 # %% [markdown]
-# So the quadratic part should not matter below 4,608 tokens. Measure it, with attention
-# written naively, so that the scores are stored:
+# So by the count of multiplications the quadratic part is the smaller one below 4,608
+# tokens. Measure the seconds, with attention written naively, so that the scores are
+# stored. At which length do you expect them to cross?
 
 
 # %% slide="skip"
@@ -1113,10 +1136,10 @@ show_figure(
 )
 
 # %% [markdown]
-# Look where the two curves cross on your machine: long before 4,608. The
-# multiplications are cheap; moving the scores through memory is not (0.8 MB for 128
-# tokens, 201 MB for 2,048). Fused kernels win because they never store them (Dao et al.
-# 2022, *FlashAttention*).
+# Look where the two curves cross on your machine: long before 4,608. Seconds are not
+# multiplications. The scores have to be written to memory and read again, 0.8 MB for
+# 128 tokens, 201 MB for 2,048, and that takes its time. It is what **fused kernels**
+# avoid, which never store the whole table (Dao et al. 2022, *FlashAttention*).
 
 # %% [markdown]
 # How long a text can a model read? Such facts age quickly, so note when and who says
@@ -1128,7 +1151,8 @@ show_figure(
 #
 # Dot products are not the only choice. The first attention (Bahdanau et al. 2015) asked
 # a small network: score = vᵀ tanh(W q + U k). You will write it in lesson 08, where it
-# belongs. Here only its shape; the soft dictionary stays the same.
+# belongs. Here we only look at the scores; the softmax and the average stay as they
+# were.
 
 
 # %% tags=["nbval-check-output"]
@@ -1145,9 +1169,9 @@ show("weights", additive_scores(some_query, some_key, W, U, v).softmax(-1))
 
 # %% [markdown] exercise="2.8" slide="slide"
 # Suppose a row of the mask is all False: a query that may attend to **nothing**. Three
-# libraries give three answers, as the next cell shows. Which one would you want, and
-# what does each do to training if such a row slips in unnoticed? Write five or six
-# sentences.
+# ways to compute it give three answers, as the next cell shows. Which one would you
+# want, and what does each do to training if such a row slips in unnoticed? Write five
+# or six sentences.
 
 # %% tags=["nbval-check-output"]
 one_query, two_keys = torch.randn(1, 1, 4), torch.randn(1, 2, 4)  # (B, T or S, K)
@@ -1182,15 +1206,15 @@ print("nn.MultiheadAttention: output is NaN:", result.isnan().all().item())
 # ## What you can do now
 #
 # You can write attention from its formula, for any number of leading axes and with a
-# mask, and say where its weights come from: a query meets all keys, and a softmax
-# shares out 1. You can explain the √d_head by the spread of the scores and show it by
-# an experiment. You can test attention by facts instead of shapes. And you have run a
-# real head through your own code, and trained one that found out by itself where to
-# look.
+# mask, and say where its weights come from: a query meets all keys, and a softmax turns
+# the scores into weights that add up to 1. You can explain the √d_head by the spread of
+# the scores and show it by an experiment. You can test attention by facts instead of
+# shapes. And you have run a real head through your own code, and trained one that found
+# out by itself where to look.
 #
-# One head looks at one thing. But *it* wants to know more than who was tired: what
-# happened to it, and why? Lesson 03 lets a word ask several questions at once, and
-# builds on the attention that you have written here.
+# A head has one query for each word, so it can ask one question. But *it* wants to know
+# more than who was tired: what happened to it, and why? Lesson 03 lets a word ask
+# several questions at once, and builds on the attention that you have written here.
 
 # %% [markdown] slide="skip"
 # What you have passed so far, here and in the other lessons:
