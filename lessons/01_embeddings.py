@@ -5,13 +5,13 @@
 #
 # Read this once: *The animal did not cross the street because it was too tired.* Who
 # was tired? Now change one word: *... because it was too wide.* For you, *it* has
-# become the street. A model reads numbers, so before it can see anything of this, every
-# word has to become some. The table below has done that for 21,719 words. Nobody told
-# it what any of them means; still, ask it for the words that are closest to *animal*,
-# *street* and *tired*. Then ask what *it* is in each of the two sentences.
+# become the street. A model can only compute, so every word has to become numbers
+# first. The table below has some for 21,719 words, and nobody told it what any of them
+# means. Still, ask it for the words closest to *animal*, *street* and *tired*. Then ask
+# what *it* is in each of the two sentences.
 #
-# You need: vectors, the dot product, a little PyTorch. Time: about 145 minutes, of
-# which 85 are the core path (★). Everything runs on your laptop's CPU, without a
+# You need: vectors, the dot product, a little PyTorch. Time: about 150 minutes, of
+# which 80 are the core path (★). Everything runs on your laptop's CPU, without a
 # network.
 
 # %%
@@ -48,15 +48,15 @@ print(first, second, "the same vector:", (first.vector == second.vector).all())
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can
 #
-# look up such vectors without a library and measure how alike two words are; train
-# vectors of your own; say how far an analogy can be believed, and what spaCy is for;
-# and give each position a vector of its own. You will also know why all this can't tell
-# the two *it* apart: a table has **one row for *it***, whatever the sentence.
+# look up such vectors without a library and measure how alike two are; train vectors of
+# your own; say how far to believe an analogy, and what spaCy is for; and give each
+# position a vector. And you will know why a table can't tell the two *it* apart: it has
+# **one row for *it***, whatever the sentence.
 
 # %% [markdown]
 # **Letters in shape comments**, the same in every lesson: `B` batch, `T` length, `D`
-# d_model (numbers per vector), `V` vocabulary. The modules `word_vectors` and
-# `positions` are the course's, so you can go on wherever an answer is missing.
+# d_model (numbers per vector), `V` vocabulary. `word_vectors` and `positions` are the
+# course's own code, so you can go on wherever an answer of yours is missing.
 
 # %% [markdown] slide="notes"
 # 45 minutes: the puzzle and its tokens (6), live coding of 1.1 (5), letters that learn,
@@ -68,10 +68,10 @@ print(first, second, "the same vector:", (first.vector == second.vector).all())
 # ## From a sentence to ids
 #
 # Take the sentence through the first steps of every language model. A **tokenizer**
-# cuts the text into **tokens**, pieces from a fixed list called the **vocabulary**; the
-# place of a piece in that list is its **id**; and the id will fetch a vector. This is
-# the tokenizer of a real model, all-MiniLM-L6-v2, a small relative of BERT. Guess
-# before you run: are there as many tokens as words? Will an id occur twice?
+# cuts it into **tokens**, pieces from a fixed list called the **vocabulary**; a piece's
+# number in the list is its **id**; and the id will fetch a vector. This tokenizer
+# belongs to a real model, all-MiniLM-L6-v2, a small relative of BERT. Guess before you
+# run: are there as many tokens as words? Will an id occur twice?
 
 # %% tags=["nbval-check-output"]
 tokenizer = load_tokenizer()
@@ -81,11 +81,11 @@ for text in (tired, "I love Paris", "A transformer was sleepless"):
 
 # %% [markdown]
 # A common word is one token. A rarer one is cut into parts, and `##` marks a part that
-# goes on from the one before (lesson 09 shows how the parts are chosen). All is
-# **lower-cased**: the capital letters are gone. And *the* has id 1996 both times. Can a
-# model compute with these numbers? It would find *was*, 2001, very close to *the*, and
-# *animal*, 4111, far from both, which is nonsense. The honest translation of an id is
-# **one-hot**: a vector with a 1 at the word's own place and 0 elsewhere.
+# goes on from the one before (lesson 09 shows how they are chosen). All is
+# **lower-cased**. And *the* has id 1996 both times. Can a model compute with these
+# numbers? It would find *was*, 2001, very close to *the*, and *animal*, 4111, far from
+# both, which is nonsense. The honest translation of an id is **one-hot**: a vector with
+# a 1 at that number and 0 elsewhere.
 
 # %% tags=["nbval-check-output"]
 one_hot = F.one_hot(torch.tensor([0, 1, 2]))  # say: dog, puppy, street
@@ -94,11 +94,11 @@ show("dot products", one_hot @ one_hot.T)
 # %% [markdown] slide="slide"
 # ## From ids to vectors
 #
-# Now all words are equally unlike, so whatever a model learns about *dog* is no help
-# with *puppy*; and each vector is as long as the vocabulary. We want short vectors in
-# which alike words lie close together. Such a vector is called an **embedding**. Take
-# five words with three numbers each, a row for every word: $e_i = E_{i,:}$. Multiply
-# the one-hot vector of *it* with this table on paper, then compare.
+# Now all words are equally unlike, so what a model learns about *dog* is no help with
+# *puppy*; and each vector is as long as the vocabulary. We want short vectors in which
+# alike words lie close together. Such a vector is called an **embedding**. Take five
+# words with three numbers each, a row for every word: $e_i = E_{i,:}$. Multiply the
+# one-hot vector of *it* with this table on paper, then compare.
 
 # %% tags=["nbval-check-output"]
 tiny = ["animal", "street", "it", "tired", "wide"]
@@ -179,7 +179,7 @@ print("out", tuple(out.shape))
 # %% exercise="1.1b"
 ### BEGIN SOLUTION
 shape_of_first = (3, 300)  # the whole first sentence
-shape_of_first_third = (300,)  # "transformers", in the first sentence
+shape_of_first_third = (300,)  # the third word of the first sentence
 shape_of_all_third = (2, 300)  # the third word of both sentences
 ### END SOLUTION
 
@@ -200,23 +200,24 @@ check("1.1b", shape_of_first, shape_of_first_third, shape_of_all_third)
 # %% [markdown] slide="slide"
 # ## Letters that learn
 #
-# Where do good numbers come from? Nobody writes them: a table starts at random and is
-# trained. You can watch that within seconds if you take letters for words and two
-# numbers for 384. (Letters in a plane are an idea of Andrej Karpathy's *makemore*
-# lectures.) The task is the one that GPT learns from, too: read a letter, predict the
-# next. The vector $e$ of the letter that was read gives a score to each of the 27
-# signs that could follow, $eW + b$. Such a score is called a **logit**; $b$ has room
-# for how common each sign is anyway.
+# Where do good numbers come from? A table starts at random and is trained. You can
+# watch that within seconds if you take letters for words and two numbers for 384.
+# (Letters in a plane are an idea from Andrej Karpathy's *makemore* lectures.) The task
+# is the one that GPT learns from: read a letter, predict the next. The vector $e$ of
+# the letter that was read gives a score to each of the 27 signs that may follow,
+# $eW+b$, where $b$ has room for how common each sign is anyway. Such a score is called
+# a **logit**.
 
 # %% [markdown]
-# The **softmax** turns the 27 logits into probabilities (lesson 02 takes it apart), and
-# the **cross-entropy** is −log of the probability that the model gave to the letter
-# that really came: 0 if it was sure and right, ln 27 = 3.30 if it gives all signs the
-# same. `F.cross_entropy(logits, right)` does both and takes the mean. This number is
-# the **loss**, what training makes small.
+# The **softmax** turns the logits into probabilities (lesson 02 takes it apart), and
+# the **cross-entropy** is −log of the probability of the letter that really came: 0 if
+# the model was sure and right, ln 27 = 3.30 if it gives all signs the same.
+# `F.cross_entropy(logits, right)` does both and takes the mean. This is the **loss**,
+# the number that training makes small.
 
 # %% [markdown] exercise="1.8"
 # Write this loss for a text. Each letter but the last is asked for the one after it.
+# Do without a loop: training will call it 1,200 times.
 
 
 # %% exercise="1.8" tags=["letters"]
@@ -260,11 +261,11 @@ check("1.8", next_letter_loss)
 # </details>
 
 # %% [markdown] slide="subslide"
-# The text is 1,075 shop reviews that come with the course. In each step your loss sees
-# 2,000 letters of it; `backward` computes the **gradient**, which says for each number
-# how the loss changes with it; and Adam, the **optimizer**, moves every number a little
-# so that the loss falls. Nothing in here knows what a vowel is. Which letters do you
-# expect to come together? Say it aloud, then run both cells.
+# The text is 1,075 bundled shop reviews. In each step your loss sees 2,000 letters of
+# it; `backward` computes the **gradient**, which says for each number how the loss
+# changes with it; and Adam, the **optimizer**, moves every number a little so that the
+# loss falls. Nothing in here knows what a vowel is. Which letters do you expect to come
+# together? Say it aloud, then run both cells.
 
 # %% tags=["letters", "nbval-check-output"]
 text = load_text(SONNETS.with_name("reviews.csv"))
@@ -304,17 +305,16 @@ if not shuffle:
 
 # %% [markdown]
 # Drag the slider from 0 to the end. The letters start in a heap, and in the end the
-# letter nearest to each of *a, e, i, o, u* is another of them. Much the same letters
-# come after each of the five, so much the same vector serves. Two things to try. Set
-# another `seed`: the groups move elsewhere, because nothing fixes directions, but the
-# five meet again. Set `shuffle = True`: will they still? In
-# [three seeds of each](../docs/experiments.md) all five vowels had a vowel nearest in
-# the real text, and at most three in the shuffled one.
+# letter nearest to each of *a, e, i, o, u* is another of them: a vector has to say what
+# comes next, so letters with much the same followers end up close. Now change
+# something. With another `seed`, where do the vowels go? With `shuffle = True`, will
+# they still meet? In [ten seeds of each](../docs/experiments.md), all five had a vowel
+# nearest in the real text, and never all five in the shuffled one.
 
 # %% [markdown]
 # A vector moves only if its letter is read. In `nn.Embedding`, too, only the rows that
-# were looked up get a gradient, so a word that never occurs stays as random as it
-# began, unless something else moves it, such as a decay of all weights.
+# were looked up get a gradient: a word that never occurs stays random, unless something
+# else moves it, such as weight decay.
 
 # %% tags=["nbval-check-output"]
 layer.zero_grad()
@@ -325,10 +325,10 @@ print("rows with a gradient:", touched.tolist())
 # %% [markdown] slide="slide"
 # ## Real words, and what spaCy is for
 #
-# The vectors at the top of the lesson were MiniLM's, kept in **spaCy**. This library
-# does the everyday work on text: it cuts by the rules of a language, marks words, and
-# compares texts by their vectors. Its tokens are not pieces from a list, but what a
-# grammarian would call words. How many will it make of *Don't*, and of *U.K.*?
+# The vectors at the top were MiniLM's, kept in **spaCy**, a library for the everyday
+# work on text: it cuts by the rules of a language, marks words, and compares texts by
+# their vectors. Its tokens are not pieces from a list. How many will it make of
+# *Don't*, and of *U.K.*?
 
 # %% tags=["nbval-check-output"]
 print("token     stop word  has a vector")
@@ -337,13 +337,13 @@ for token in nlp("Don't cross streets in the U.K. without looking."):
 print("without stop words:", [t.text for t in nlp(tired) if not t.is_stop])
 
 # %% [markdown]
-# *Don't* is two words and *U.K.* one, its points included. **Stop words** are the
-# frequent ones that programs drop when they count what a text is about. Look what is
-# left of our sentence: *not* is gone, and *it*. So drop them to find a topic, never to
-# understand a sentence. And beware of words without a vector: spaCy gives zeros, whose
-# cosine with anything is 0 divided by 0. (With spaCy's `en_core_web_lg` installed,
-# these cells use its vectors of 300 numbers instead. What the text says about single
-# words is about the bundled table.)
+# *Don't* is two tokens and *U.K.* one, points included. **Stop words** are the frequent
+# ones that programs drop when they count what a text is about. Look what is left of our
+# sentence: *not* is gone, and *it*. So drop them to find a topic, never to understand a
+# sentence. And beware of tokens without a vector: spaCy gives zeros, whose cosine with
+# anything is 0 divided by 0. (With spaCy's `en_core_web_lg` installed, these cells use
+# its vectors of 300 numbers. What the text says about single words is about the bundled
+# table.)
 
 # %% [markdown] slide="slide"
 # ## How alike are two words?
@@ -403,8 +403,8 @@ check("1.2", cosine_similarity)
 
 # %% [markdown]
 # spaCy compares whole texts in the same way: the vector of a text is the mean of its
-# words', and `similarity` is the cosine. Before you run the cell, put its four pairs in
-# order, from the most alike to the least.
+# tokens', and `similarity` is the cosine. Before you run the cell, put its four pairs
+# in order, from the most alike to the least.
 
 # %% tags=["nbval-check-output"]
 for one, other in (
@@ -417,9 +417,9 @@ for one, other in (
 
 # %% [markdown]
 # The sofa and the couch share no noun and no verb, and are still found alike: a search
-# by meaning is near (lesson 04). But our two sentences differ by one word, so they get
-# 0.94, and to a mean, *man bites dog* is the same as *dog bites man*. Keep that for the
-# second half of the lesson.
+# by meaning is near (lesson 04). But our two sentences get 0.94, and to a mean, *man
+# bites dog* is the same as *dog bites man*. Keep that for the second half of the
+# lesson.
 
 # %% [markdown] exercise="1.3"
 # Find the **nearest** words of a word by cosine, without the word itself. Then solve an
@@ -545,9 +545,9 @@ show_figure(
 # A recurrent network (lesson 07) reads word after word, so it knows the order. A
 # transformer sees all words at once. That makes it fast, because nothing has to wait
 # for the word before; the price is that the order is lost. Our sentence has *the* at
-# positions 0 and 5, and both have the same row, whichever noun they belong to. So each
-# **position** gets a vector of its own, and it is **added** to the word's. Which
-# vector? The plain number 0, 1, 2 ... soon outgrows the word's. Binary doesn't.
+# positions 0 and 5, and both have the same row. So each **position** gets a vector of
+# its own, which is **added** to the word's. Which vector? The plain number 0, 1, 2 ...
+# soon outgrows the word. Binary doesn't.
 
 # %% tags=["nbval-check-output"]
 for position in range(8):
@@ -557,9 +557,9 @@ for position in range(8):
 # Read the columns from top to bottom. The last digit changes at every position, the one
 # before at every second, the first at every fourth. Together they tell all positions
 # apart, and none exceeds 1. Only the jumps are a pity: 3 and 4 are neighbours, and all
-# three digits differ. So make each column a clock hand that turns at its own speed, one
-# fast, the next slower, the next slower still, and write down its sine and its cosine.
-# That is the **positional encoding** of the paper; pair $i$ is one hand:
+# three digits differ. So make each column the hand of a clock, one fast, the next
+# slower, the next slower still, and write down its sine and its cosine. That is the
+# **positional encoding** of the first Transformer, in 2017; pair $i$ is one hand:
 #
 # $$PE_{pos,\,2i} = \sin\frac{pos}{10000^{2i/d}}, \qquad
 # PE_{pos,\,2i+1} = \cos\frac{pos}{10000^{2i/d}}$$
@@ -666,15 +666,14 @@ show_figure(
 # %% [markdown]
 # Why add the two vectors, and not append one to the other? Appended, the positions
 # would make every later matrix wider, and somebody would have to decide how many
-# numbers they deserve. Added, they cost no width, and training decides how words and
-# positions share the directions. There is room for both: two random directions among
-# 384 are nearly at right angles. From here on that is the habit of the whole model:
-# each layer adds what it has found to the same vector (lesson 04).
+# numbers they deserve. Added, they cost no width, and there is room for both: two
+# random directions among 384 are nearly at right angles. It is the habit of the whole
+# model: each layer adds what it has found to the same vector (lesson 04).
 
 # %% [markdown] slide="subslide"
-# Time to put your parts together: tokens, ids, your look-up, your positions. (The paper
-# multiplies the words by √d first, so that the positions don't drown them.) Put in a
-# sentence of your own, too, with a word that comes twice.
+# Now put your parts together: tokens, ids, your look-up, your positions. (The words are
+# multiplied by √d first, so that the positions don't drown them.) Put in a sentence of
+# your own, too, with a word that comes twice.
 
 
 # %%
@@ -695,29 +694,26 @@ its = [placed(one)[1][8] for one in (tired, wide)]  # (D,) each
 print("'it', in both sentences, alike:", torch.equal(*its))
 
 # %% [markdown]
-# The two *the* are no longer the same, though still alike, as they should be. But *it*
-# stands at position 8 in both sentences, so even now it has one vector for the tired
-# animal and for the wide street. No table can do better: what *it* means depends on the
-# words around it, and it has to take something from them. How it does that is lesson
-# 02.
+# The two *the* differ now, and are still alike, as they should be. But *it* stands at
+# position 8 in both sentences, so even now it has one vector for the tired animal and
+# the wide street. No table can do better: what *it* means depends on the words around
+# it. How it takes something from them is lesson 02.
 
 # %% [markdown] slide="slide"
 # ## Bugs from the wild
 #
 # Three mistakes that were published. None raises an error.
 #
-# - **A sentence taken for a word.** `out[0]` was printed as "the vector of
-#   *Transformer*". The first axis counts sentences (1.1b).
+# - **A sentence taken for a word.** `out[0]` was printed as the vector of a word. The
+#   first axis counts sentences (1.1b).
 # - **A table for a million words, to show three.** How much memory is that? (1.1c)
-# - **A doubled exponent** in the positions. Shape, lengths, distances: everything
-#   obvious still holds. Can you find a test that sees it? (1.5)
+# - **A doubled exponent** in the positions: everything obvious still holds. Can you
+#   find a test that sees it? (1.5)
 
 # %% [markdown] slide="slide"
 # ## Going further
 #
-# The core is whole. What follows is optional, in five parts: tables and their trained
-# rows, positions inside a model, a wrong table, rotations and RoPE, and what a real
-# model does without positions.
+# The core is whole; what follows is optional. First, more on tables.
 
 # %% [markdown] exercise="1.1c"
 # `nn.Embedding(1_000_000, 300)` was built to show three words. How many **bytes** is
@@ -742,8 +738,8 @@ on_paper = nn.Embedding(1_000_000, 300, device="meta")  # shapes only, nothing a
 print(f"{on_paper.weight.nbytes / 2**30:.3f} GiB")
 
 # %% [markdown]
-# The five-word table above is a ruler and no meaning: nobody trained it, and everything
-# looks like everything.
+# The five-word table above is only a ruler. Nobody trained it, so everything looks like
+# everything:
 
 # %% tags=["nbval-check-output"]
 show("cosines of animal", F.cosine_similarity(E[0], E))
@@ -808,9 +804,9 @@ print(f"1/sqrt(D)  {vectors.shape[1] ** -0.5:.3f}")
 assert best["trained"] > 2 * best["untrained"]
 
 # %% [markdown]
-# Here are more words in the plane that PCA chooses for them. Read such a map in one
-# direction only: groups that are apart on it are apart in all 384 numbers, but words
-# that are close on it may be far apart in the numbers that it leaves out.
+# Here are more words, in the plane that PCA chooses for them. Groups that are apart on
+# such a map are apart in all 384 numbers, but words that are close on it may differ in
+# the numbers that it leaves out.
 
 # %% slide="subslide"
 groups = {
@@ -962,8 +958,8 @@ check("1.4c", encoder_input)
 # %% [markdown] slide="slide"
 # ### Break it: a table that only looks right
 #
-# This is the doubled exponent. Here it stands beside the table that you know. Which of
-# the two is wrong, and could you tell without knowing?
+# One of these two tables has the doubled exponent. Could you tell which, if you did not
+# know the other?
 
 
 # %% locked=true
@@ -1110,10 +1106,10 @@ show("largest difference from 7 positions later", apart_by)
 
 # %% [markdown] slide="subslide"
 # Today's models, Llama among them, go one step further and add nothing. **RoPE**,
-# rotary position embedding (arXiv 2104.09864), takes the two vectors that are going to
-# be multiplied into a score, lesson 02's query and key, and turns each pair of their
-# numbers by the angle of its position, as your matrix does. Below, the same two vectors
-# at five pairs of positions. Which scores will be equal?
+# rotary position embedding (arXiv 2104.09864), takes the two vectors whose dot product
+# will be a score, lesson 02's query and key, and turns each pair of their numbers by
+# the angle of its position. Below, the same two vectors at five pairs of positions.
+# Which scores will be equal?
 
 # %% tags=["nbval-check-output"]
 draws = torch.Generator().manual_seed(0)
@@ -1137,16 +1133,15 @@ for m, n in ((0, 3), (50, 53), (1000, 1003), (3, 0), (0, 9)):
 
 # %% [markdown]
 # The first three are 3 apart and equal, wherever they stand: the score knows the
-# distance alone, and the word vectors have been left as they were.
+# distance alone.
 
 # %% [markdown] exercise="1.7" slide="slide"
 # *Dog bites man* and *man bites dog* were the same to a mean of rows. Is a whole model
-# cleverer? The cell below asks a real encoder of six layers for both sentences and
-# takes the mean over the tokens; once as it was trained, and once with its table of
-# positions set to zero. **Explain** what you see, in five or six sentences: why can't
-# six layers of attention find out who bites? (Attention is lesson 02. All you need
-# here: each token's new vector is a weighted sum over all tokens, with weights that
-# depend on the vectors alone.)
+# cleverer? The cell below takes the mean over the tokens of a real encoder of six
+# layers; once as it was trained, and once with its table of positions set to zero.
+# **Explain** what you see, in five or six sentences: why can't six layers of attention
+# find out who bites? (All you need of lesson 02: attention makes each token's new
+# vector a weighted sum over all tokens, with weights that depend on the vectors alone.)
 
 # %% tags=["nbval-check-output"]
 encoder = load_encoder()
