@@ -43,7 +43,7 @@ print(f"{len(words):,} words, {vectors.shape[1]} numbers each")
 for word in ("animal", "street", "tired"):
     print(f"{word:7}", *word_vectors.nearest(word, 5, words, vectors))
 first, second = nlp(tired)[8], nlp(wide)[8]  # both are the word at position 8
-print(first, second, "the same vector:", (first.vector == second.vector).all())
+print(f"{first} and {second}, the same: {(first.vector == second.vector).all()}")
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can
@@ -70,8 +70,8 @@ print(first, second, "the same vector:", (first.vector == second.vector).all())
 # Take the sentence through the first steps of every language model. A **tokenizer**
 # cuts it into **tokens**, pieces from a fixed list called the **vocabulary**; a piece's
 # number in the list is its **id**; and the id will fetch a vector. This tokenizer
-# belongs to a real model, all-MiniLM-L6-v2, a small relative of BERT. Guess before you
-# run: are there as many tokens as words? Will an id occur twice?
+# belongs to all-MiniLM-L6-v2, a real model that turns sentences into vectors. Guess
+# before you run: are there as many tokens as words? Will an id occur twice?
 
 # %% tags=["nbval-check-output"]
 tokenizer = load_tokenizer()
@@ -308,13 +308,14 @@ if not shuffle:
 # letter nearest to each of *a, e, i, o, u* is another of them: a vector has to say what
 # comes next, so letters with much the same followers end up close. Now change
 # something. With another `seed`, where do the vowels go? With `shuffle = True`, will
-# they still meet? In [ten seeds of each](../docs/experiments.md), all five had a vowel
-# nearest in the real text, and never all five in the shuffled one.
+# they still meet? In ten seeds of each (the table is in `docs/experiments.md`), all
+# five had a vowel nearest in the real text, and never all five in the shuffled one.
 
 # %% [markdown]
 # A vector moves only if its letter is read. In `nn.Embedding`, too, only the rows that
-# were looked up get a gradient: a word that never occurs stays random, unless something
-# else moves it, such as weight decay.
+# were looked up get a gradient. A word that never occurs keeps its **initial weights**,
+# the random numbers it began with, unless something else moves them, such as **weight
+# decay**, which pulls all numbers towards 0.
 
 # %% tags=["nbval-check-output"]
 layer.zero_grad()
@@ -348,7 +349,8 @@ print("without stop words:", [t.text for t in nlp(tired) if not t.is_stop])
 # %% [markdown] slide="slide"
 # ## How alike are two words?
 #
-# By the angle between their vectors, whatever their lengths:
+# By their **cosine similarity**, the cosine of the angle between the two vectors,
+# whatever their lengths:
 #
 # $$\cos(u, v) = \frac{u \cdot v}{\lVert u \rVert\, \lVert v \rVert}$$
 #
@@ -987,8 +989,8 @@ for make in (positions.positional_encoding, suspicious_encoding):
 # %% [markdown] exercise="1.5"
 # Everything obvious holds for both. Write a **test** that separates them:
 # `looks_right(make)` calls any such function with sizes of your choice and returns True
-# only if its table is right. It will meet other mistakes, too, so don't test only for
-# this one.
+# only if its table is right. Compare with numbers that you know, not with another such
+# function. It will meet other mistakes, too, so don't test only for this one.
 
 
 # %% exercise="1.5"
@@ -1132,13 +1134,13 @@ for m, n in ((0, 3), (50, 53), (1000, 1003), (3, 0), (0, 9)):
     assert (score - same).abs() < 1e-9
 
 # %% [markdown]
-# The first three are 3 apart and equal, wherever they stand: the score knows the
-# distance alone.
+# The first three are 3 apart and equal, wherever they stand: the score knows how far
+# the key is from the query and on which side, and nothing else of their positions.
 
 # %% [markdown] exercise="1.7" slide="slide"
 # *Dog bites man* and *man bites dog* were the same to a mean of rows. Is a whole model
-# cleverer? The cell below takes the mean over the tokens of a real encoder of six
-# layers; once as it was trained, and once with its table of positions set to zero.
+# cleverer? The cell below takes the mean of what comes out of MiniLM's six layers of
+# attention; once as it was trained, and once with its table of positions set to zero.
 # **Explain** what you see, in five or six sentences: why can't six layers of attention
 # find out who bites? (All you need of lesson 02: attention makes each token's new
 # vector a weighted sum over all tokens, with weights that depend on the vectors alone.)
@@ -1181,9 +1183,9 @@ assert with_positions > 0.02 and without.abs() < 1e-5
 # ### END SOLUTION
 
 # %% [markdown]
-# This encoder has no sines: its 512 rows of positions were learned like words, as in
-# BERT. The paper tried both and found nearly the same quality (section 3.5). Sines need
-# no training and can be computed for any length.
+# MiniLM has no sines: its 512 rows of positions were learned like words, as in BERT.
+# The paper of 2017 tried both and found nearly the same quality (section 3.5). Sines
+# need no training and can be computed for any length.
 
 # %% [markdown] slide="slide"
 # ## What you can do now
