@@ -110,9 +110,8 @@ show("row 2 of E", E[2])
 
 # %% [markdown]
 # A product with a one-hot vector fetches one row. So nobody multiplies: an embedding
-# layer is a **look-up**. Three numbers fit on paper; MiniLM has 384 for each token,
-# spaCy's large English vectors have 300, and OpenAI's text-embedding-3-large 3,072
-# (announcement, January 2024).
+# layer is a **look-up**. Three numbers fit on paper; spaCy's large English vectors have
+# 300, MiniLM's 384, and OpenAI's text-embedding-3-large 3,072 (January 2024).
 
 # %% [markdown] exercise="1.1"
 # Write the look-up for a whole batch of sentences. `ids` can have any number of axes;
@@ -342,9 +341,8 @@ print("without stop words:", [t.text for t in nlp(tired) if not t.is_stop])
 # ones that programs drop when they count what a text is about. Look what is left of our
 # sentence: *not* is gone, and *it*. So drop them to find a topic, never to understand a
 # sentence. And beware of tokens without a vector: spaCy gives zeros, whose cosine with
-# anything is 0 divided by 0. (With spaCy's `en_core_web_lg` installed, these cells use
-# its vectors of 300 numbers. What the text says about single words is about the bundled
-# table.)
+# anything is 0 divided by 0. (If spaCy's `en_core_web_lg` is installed, its vectors are
+# used; what the text says about single words is about the bundled table.)
 
 # %% [markdown] slide="slide"
 # ## How alike are two words?
@@ -789,9 +787,8 @@ check("1.3b", trained_table)
 # </details>
 
 # %% [markdown]
-# So a table says nothing about meaning until it is trained, whatever text stands beside
-# it. Over all words, an untrained row's *best* neighbour is worse than what a trained
-# row has:
+# So a table says nothing about meaning until it is trained. Over all words, even the
+# *best* neighbour of an untrained row is far away:
 
 # %% tags=["nbval-check-output"]
 untrained = torch.randn(vectors.shape, generator=torch.Generator().manual_seed(1))
@@ -838,8 +835,8 @@ show_figure(
 # %% [markdown] slide="slide"
 # ### Positions in a model
 #
-# Two pieces are left. A **module** adds the positions, so that the table moves with the
-# model. And before that the word vectors are **scaled**.
+# A **module** adds the positions, so that the table moves with the model, and before
+# that the word vectors are **scaled**.
 
 # %% [markdown] exercise="1.4b"
 # The table is no parameter: training must not change it. But it belongs to the module
@@ -1208,10 +1205,8 @@ progress()
 
 # %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),
-# sections 3.4 and 3.5. Mikolov et al. 2013, *Efficient Estimation of Word
-# Representations* (arXiv 1301.3781) and *Linguistic Regularities* (NAACL 2013), for the
-# analogies; Linzen 2016 (arXiv 1606.07736), for what the exclusion of words does to
-# them. Su et al. 2021, *RoFormer* (arXiv 2104.09864), for RoPE. Reimers and Gurevych
-# 2019, *Sentence-BERT* (arXiv 1908.10084), and Wang et al. 2020, *MiniLM* (arXiv
-# 2002.10957), for the table. Karpathy, *makemore* (2022), for letters in the plane.
-# spaCy's documentation on tokenization, vectors and similarity.
+# sections 3.4 and 3.5. For analogies, Mikolov et al. 2013, *Efficient Estimation of
+# Word Representations* (arXiv 1301.3781) and *Linguistic Regularities* (NAACL 2013);
+# for what the exclusion does to them, Linzen 2016 (arXiv 1606.07736). For RoPE, Su et
+# al. 2021 (arXiv 2104.09864). For the table, Reimers and Gurevych 2019, *Sentence-BERT*
+# (arXiv 1908.10084), and Wang et al. 2020, *MiniLM* (arXiv 2002.10957).
