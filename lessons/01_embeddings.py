@@ -490,7 +490,7 @@ for word in ("dog", "berlin", "swimming", "seven", "bank"):
 # %% [markdown]
 # Nobody told the table that *swam* belongs to *swimming*; it has read text. Note
 # *bank*: one row serves the money and the river, and money won. Lesson 09 shows how a
-# whole encoder gives *bank* a different vector in each sentence.
+# whole encoder gives *bank* a different vector in each sentence. Try words of your own.
 
 # %% slide="subslide" tags=["nbval-check-output"]
 questions = """man king woman queen; france paris germany berlin; dog puppy cat kitten
@@ -640,9 +640,9 @@ show_figure(
 
 # %% [markdown]
 # It is the binary table again, made smooth: at the left the fast digits, at the right
-# the slow ones. Is every position different from all others? For 5,000 positions, even
-# with four columns, yes. And the dot product of two rows depends on their **distance**
-# alone:
+# the slow ones. Two guesses before you run: with only four columns, are 5,000 positions
+# still all different? And does the dot product of two rows depend on where they are, or
+# on their **distance** alone?
 
 # %% tags=["nbval-check-output"]
 for d_model in (4, 512):
