@@ -1,28 +1,22 @@
 # %% [markdown] slide="slide"
 # # 01 Embeddings: words as vectors, and where they stand
 #
-# **How can numbers say what a word means, and which place it has in a sentence?**
+# **How can numbers say what a word means, and which position it has?**
 #
-# You need: vectors, the dot product, a little PyTorch. Time: about 120 minutes, of
-# which 50 are the core path (★). Everything runs on your laptop's CPU, without a
+# Read this once: *The animal did not cross the street because it was too tired.* Who
+# was tired? Now change one word: *... because it was too wide.* For you, *it* has
+# become the street. A model can only compute, so every word has to become numbers
+# first. The table below has some for 21,719 words, and nobody told it what any of them
+# means. Still, ask it for the words closest to *animal*, *street* and *tired*. Then ask
+# what *it* is in each of the two sentences.
+#
+# You need: vectors, the dot product, a little PyTorch. Time: about 150 minutes, of
+# which 80 are the core path (★). Everything runs on your laptop's CPU, without a
 # network.
-
-# %% [markdown] slide="subslide"
-# At the end of this lesson you can
-#
-# - look up word vectors without a library, and say what every axis means;
-# - measure how alike two words are, and tell a trained table from an untrained one;
-# - write the positional encoding from its formula, and a test that finds a wrong one;
-# - explain what a model without positions can't know, and show it on a real model.
-
-# %% [markdown] slide="notes"
-# 45 minutes: why and hand example (8), live coding of 1.1 (5), real neighbours and the
-# analogies (10), positions by hand and 1.4 (12), dog bites man (5), questions (5).
-# Leave 1.3, 1.5 and 1.6 for the lab. Usual trouble: the index i that already counts by
-# twos, and the hope that a fresh embedding table knows something.
 
 # %%
 import math
+import re
 
 import torch
 import torch.nn.functional as F
@@ -30,64 +24,86 @@ from torch import Tensor, nn
 
 from helpers import show
 from helpers.checks import check
+from helpers.corpora.sonnets import SONNETS, load_text
 from helpers.figures import embeddings as draw
 from helpers.figures import show_figure
+from helpers.figures.play import play
 from helpers.models import positions
 from helpers.pretrained import load_encoder, load_tokenizer
-from helpers.text import word_vectors
+from helpers.text import characters, word_vectors
 
 _ = torch.manual_seed(42)
 
+# %% slide="subslide" tags=["nbval-check-output"]
+tired = "The animal did not cross the street because it was too tired."
+wide = "The animal did not cross the street because it was too wide."
+nlp = word_vectors.load()
+words, vectors = word_vectors.whole_words(nlp)  # n words, and their vectors (n, D)
+print(f"{len(words):,} words, {vectors.shape[1]} numbers each")
+for word in ("animal", "street", "tired"):
+    print(f"{word:7}", *word_vectors.nearest(word, 5, words, vectors))
+first, second = nlp(tired)[8], nlp(wide)[8]  # both are the word at position 8
+print(f"{first} and {second}, the same: {(first.vector == second.vector).all()}")
+
+# %% [markdown] slide="subslide"
+# At the end of this lesson you can
+#
+# look up such vectors without a library and measure how alike two are; train vectors of
+# your own; say how far to believe an analogy, and what spaCy is for; and give each
+# position a vector. And you will know why a table can't tell the two *it* apart: it has
+# **one row for *it***, whatever the sentence.
+
 # %% [markdown]
 # **Letters in shape comments**, the same in every lesson: `B` batch, `T` length, `D`
-# d_model (numbers per vector), `V` vocabulary. What stands in `word_vectors` and
-# `positions` is the course's own, so that no cell below depends on your answers.
+# d_model (numbers per vector), `V` vocabulary. `word_vectors` and `positions` are the
+# course's own code, so you can go on wherever an answer of yours is missing.
+
+# %% [markdown] slide="notes"
+# 45 minutes: the puzzle and its tokens (6), live coding of 1.1 (5), letters that learn,
+# with the slider (9), real neighbours and the analogies (8), from bits to clocks and
+# 1.4 (12), questions (5). Leave 1.3, 1.5 and 1.6 for the lab. Usual trouble: the shift
+# in 1.8, and the index i that already counts by twos.
 
 # %% [markdown] slide="slide"
-# ## Why: a number is not a meaning
+# ## From a sentence to ids
 #
-# A model computes with numbers, so each word gets one: cat 0, dog 1, car 2. Is a dog as
-# far from a cat as from a car? The numbers say so, and mean nothing. The honest
-# translation is *one-hot*: a 1 at the word's own place, 0 elsewhere.
+# Take the sentence through the first steps of every language model. A **tokenizer**
+# cuts it into **tokens**, pieces from a fixed list called the **vocabulary**; a piece's
+# number in the list is its **id**; and the id will fetch a vector. This tokenizer
+# belongs to all-MiniLM-L6-v2, a real model that turns sentences into vectors. Guess
+# before you run: are there as many tokens as words? Will an id occur twice?
 
 # %% tags=["nbval-check-output"]
-one_hot = F.one_hot(torch.tensor([0, 1, 2]))  # cat, dog, car
-show("dot products", one_hot @ one_hot.T)
-
-# %% [markdown]
-# Now all words are equally unlike: whatever the model learned about *dog* is no help
-# with *puppy*. And a vector has as many entries as there are words. We want short,
-# dense vectors in which alike words lie close together. Such a vector is called an
-# *embedding*.
-
-# %% [markdown] slide="slide"
-# ## From text to ids
-#
-# A *tokenizer* cuts a text into pieces of a fixed list, the vocabulary, and gives each
-# its number. Pieces can be words, characters, or, as in BERT, common words and parts of
-# the rest. (How those parts are chosen: lesson 09.)
-
-# %%
 tokenizer = load_tokenizer()
-for text in ("I love Paris", "I love transformers", "a transformer"):
+for text in (tired, "I love Paris", "A transformer was sleepless"):
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     print(tokenizer.convert_ids_to_tokens(ids), ids)
 
 # %% [markdown]
-# This vocabulary knows *transformers* but, by an accident of counting, no
-# *transformer*: that is two pieces. (This one is lower case; BERT's cased relative
-# keeps *Paris*.)
-
-# %% [markdown] slide="slide"
-# ## By hand: a table of five words
-#
-# Five words, three numbers each. The embedding of a word is its row, $e_i = E_{i,:}$.
-# Multiply the one-hot vector of *transformer* with the table on paper, then compare.
+# A common word is one token. A rarer one is cut into parts, and `##` marks a part that
+# goes on from the one before (lesson 09 shows how they are chosen). All is
+# **lower-cased**. And *the* has id 1996 both times. Can a model compute with these
+# numbers? It would find *was*, 2001, very close to *the*, and *animal*, 4111, far from
+# both, which is nonsense. The honest translation of an id is **one-hot**: a vector with
+# a 1 at that number and 0 elsewhere.
 
 # %% tags=["nbval-check-output"]
-tiny = ["hello", "world", "transformer", "example", "embedding"]
+one_hot = F.one_hot(torch.tensor([0, 1, 2]))  # say: dog, puppy, street
+show("dot products", one_hot @ one_hot.T)
+
+# %% [markdown] slide="slide"
+# ## From ids to vectors
+#
+# Now all words are equally unlike, so what a model learns about *dog* is no help with
+# *puppy*; and each vector is as long as the vocabulary. We want short vectors in which
+# alike words lie close together. Such a vector is called an **embedding**. Take five
+# words with three numbers each, a row for every word: $e_i = E_{i,:}$. Multiply the
+# one-hot vector of *it* with this table on paper, then compare.
+
+# %% tags=["nbval-check-output"]
+tiny = ["animal", "street", "it", "tired", "wide"]
 E = torch.arange(1.0, 16.0).view(5, 3) / 10  # (V=5, D=3): .1 .2 .3 / .4 .5 .6 / ...
-hot = F.one_hot(torch.tensor(tiny.index("transformer")), 5).float()  # (V,)
+hot = F.one_hot(torch.tensor(tiny.index("it")), 5).float()  # (V,)
 show("one-hot", hot, 0)
 show("one-hot @ E", hot @ E)
 show("row 2 of E", E[2])
@@ -95,8 +111,7 @@ show("row 2 of E", E[2])
 # %% [markdown]
 # A product with a one-hot vector fetches one row. So nobody multiplies: an embedding
 # layer is a **look-up**. Three numbers fit on paper; spaCy's large English vectors have
-# 300, the encoder below 384, and OpenAI's text-embedding-3-large 3,072 (announcement,
-# January 2024).
+# 300, MiniLM's 384, and OpenAI's text-embedding-3-large 3,072 (January 2024).
 
 # %% [markdown] exercise="1.1"
 # Write the look-up for a whole batch of sentences. `ids` can have any number of axes;
@@ -137,25 +152,33 @@ check("1.1", embed)
 # index the first axis of the table with all ids at once; return that.
 # </details>
 
-# %%
-print(tuple(embed(E, torch.tensor([[2, 0], [4, 4]])).shape))
-show("'transformer' twice?", embed(E, torch.tensor([2, 2])))
+# %% [markdown]
+# Now the real thing: MiniLM's own table, and both sentences at once.
+
+# %% tags=["nbval-check-output"]
+minilm = load_encoder().embeddings.word_embeddings.weight.detach()  # (V, D)
+batch = tokenizer([tired, wide], add_special_tokens=False, return_tensors="pt")
+ids = batch["input_ids"]  # (B, T)
+x = embed(minilm, ids)
+print("ids", tuple(ids.shape), "vectors", tuple(x.shape))
+print("'the', at 0 and at 5, alike:", torch.equal(x[0, 0], x[0, 5]))
+print("'it', in both sentences, alike:", torch.equal(x[0, 8], x[1, 8]))
 
 # %% [markdown] exercise="1.1b"
-# The library's layer does the same and keeps the table as a parameter. Say before you
-# look: which **shapes** have `out[0]`, `out[0, 2]` and `out[:, 2]`? Store three tuples.
-# One notebook that we learned from printed `out[0]` as "the vector of *Transformer*".
+# The library's layer, `nn.Embedding`, does the same and keeps the table as a
+# **parameter**, a tensor that training changes. Say before you look: which **shapes**
+# have `out[0]`, `out[0, 2]` and `out[:, 2]`? Store three tuples.
 
 # %% tags=["nbval-check-output"]
 layer = nn.Embedding(20, 300)  # V = 20, D = 300
-sentences = torch.tensor([[3, 5, 9], [3, 7, 9]])  # "I love transformers", "I fear ..."
+sentences = torch.tensor([[3, 5, 9], [3, 7, 9]])  # two sentences of three tokens
 out = layer(sentences)
 print("out", tuple(out.shape))
 
 # %% exercise="1.1b"
 ### BEGIN SOLUTION
 shape_of_first = (3, 300)  # the whole first sentence
-shape_of_first_third = (300,)  # "transformers", in the first sentence
+shape_of_first_third = (300,)  # the third word of the first sentence
 shape_of_all_third = (2, 300)  # the third word of both sentences
 ### END SOLUTION
 
@@ -173,42 +196,159 @@ check("1.1b", shape_of_first, shape_of_first_third, shape_of_all_third)
 # stay.
 # </details>
 
+# %% [markdown] slide="slide"
+# ## Letters that learn
+#
+# Where do good numbers come from? A table starts at random and is trained. You can
+# watch that within seconds if you take letters for words and two numbers for 384.
+# (Letters in a plane are an idea from Andrej Karpathy's *makemore* lectures.) The task
+# is the one that GPT learns from: read a letter, predict the next. The vector $e$ of
+# the letter that was read gives a score to each of the 27 signs that may follow,
+# $eW+b$, where $b$ has room for how common each sign is anyway. Such a score is called
+# a **logit**.
+
 # %% [markdown]
-# What does such a layer learn from a sentence? Only the rows that were looked up get a
-# gradient. A word that never occurs keeps its random start for ever.
+# The **softmax** turns the logits into probabilities (lesson 02 takes it apart), and
+# the **cross-entropy** is −log of the probability of the letter that really came: 0 if
+# the model was sure and right, ln 27 = 3.30 if it gives all signs the same.
+# `F.cross_entropy(logits, right)` does both and takes the mean. This is the **loss**,
+# the number that training makes small.
+
+# %% [markdown] exercise="1.8"
+# Write this loss for a text. Each letter but the last is asked for the one after it.
+# Do without a loop: training will call it 1,200 times.
+
+
+# %% exercise="1.8" tags=["letters"]
+def next_letter_loss(
+    table: Tensor, weight: Tensor, bias: Tensor, ids: Tensor
+) -> Tensor:
+    """How badly the vectors of letters predict the letter that follows.
+
+    Args:
+        table: (V, D), a vector for each letter
+        weight: (D, V)
+        bias: (V,)
+        ids: (T,), a text
+
+    Returns:
+        The mean cross-entropy over the T - 1 predictions, one number.
+    """
+    ### BEGIN SOLUTION
+    #: logits = ...  # (T - 1, V)
+    logits = table[ids[:-1]] @ weight + bias  # (T - 1, V)
+    return F.cross_entropy(logits, ids[1:])
+    ### END SOLUTION
+
+
+# %%
+check("1.8", next_letter_loss)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# In the text *abc*, which letters are read, and which are the right answers?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# `ids[:-1]` is all but the last, `ids[1:]` all but the first. The vectors of several
+# letters are one look-up, as in 1.1.
+# </details>
+# <details><summary>Hint 3: pseudocode</summary>
+#
+# look up what is read; times the weight, plus the bias; cross-entropy with what comes.
+# </details>
+
+# %% [markdown] slide="subslide"
+# The text is 1,075 bundled shop reviews. In each step your loss sees 2,000 letters of
+# it; `backward` computes the **gradient**, which says for each number how the loss
+# changes with it; and Adam, the **optimizer**, moves every number a little so that the
+# loss falls. Nothing in here knows what a vowel is. Which letters do you expect to come
+# together? Say it aloud, then run both cells.
+
+# %% tags=["letters", "nbval-check-output"]
+text = load_text(SONNETS.with_name("reviews.csv"))
+text = re.sub("[^a-z]+", " ", text.lower())  # 26 letters, and a space for the rest
+alphabet = characters.Characters.of(text)
+print(f"{len(text):,} letters, {len(alphabet)} different ones: {alphabet.characters!r}")
+
+# %% tags=["letters"]
+seed = 0
+shuffle = False  # True: the same letters in random order
+draws = torch.Generator().manual_seed(seed)
+letter_ids = alphabet.encode(text)
+if shuffle:
+    letter_ids = letter_ids[torch.randperm(len(letter_ids), generator=draws)]
+letters = (0.1 * torch.randn(27, 2, generator=draws)).requires_grad_()
+weight = (0.1 * torch.randn(2, 27, generator=draws)).requires_grad_()
+bias = torch.zeros(27, requires_grad=True)
+optimizer = torch.optim.Adam([letters, weight, bias], lr=0.03)
+stages, losses = {0: letters.detach().clone()}, []
+for step in range(1, 1201):
+    at = torch.randint(len(letter_ids) - 2000, (1,), generator=draws).item()
+    loss = next_letter_loss(letters, weight, bias, letter_ids[at : at + 2001])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+    if step in (5, 10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 500, 800, 1200):
+        stages[step] = letters.detach().clone()
+beside = characters.nearest(alphabet.characters[1:], stages[1200][1:])
+print(f"loss {losses[0]:.2f}, in the last 100 steps {sum(losses[-100:]) / 100:.2f}")
+print("nearest letter:", *(f"{vowel}-{beside[vowel]}" for vowel in "aeiou"))
+play(draw.letters(alphabet.characters, stages, losses))
+assert 3.25 < losses[0] < 3.35
+if not shuffle:
+    assert sum(losses[-100:]) / 100 < 2.55
+    assert all(beside[vowel] in "aeiou" for vowel in "aeiou")
+
+# %% [markdown]
+# Drag the slider from 0 to the end. The letters start in a heap, and in the end the
+# letter nearest to each of *a, e, i, o, u* is another of them: a vector has to say what
+# comes next, so letters with much the same followers end up close. Now change
+# something. With another `seed`, where do the vowels go? With `shuffle = True`, will
+# they still meet? In ten seeds of each (the table is in `docs/experiments.md`), all
+# five had a vowel nearest in the real text, and never all five in the shuffled one.
+
+# %% [markdown]
+# A vector moves only if its letter is read. In `nn.Embedding`, too, only the rows that
+# were looked up get a gradient. A word that never occurs keeps its **initial weights**,
+# the random numbers it began with, unless something else moves them, such as **weight
+# decay**, which pulls all numbers towards 0.
 
 # %% tags=["nbval-check-output"]
-out.sum().backward()
+layer.zero_grad()
+layer(sentences).sum().backward()
 touched = layer.weight.grad.abs().sum(1).nonzero().flatten()
 print("rows with a gradient:", touched.tolist())
 
-# %% [markdown] exercise="1.1c"
-# The same notebook built `nn.Embedding(1_000_000, 300)` to show three words. How many
-# **bytes** is that table? Work it out *before* you ever run such a cell, and store a
-# number.
-
-# %% exercise="1.1c"
-### BEGIN SOLUTION
-table_bytes = 1_000_000 * 300 * 4  # a float32 takes 4 bytes
-### END SOLUTION
-
-# %%
-check("1.1c", table_bytes)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint: a question</summary>
+# %% [markdown] slide="slide"
+# ## Real words, and what spaCy is for
 #
-# How many numbers are in the table, and how many bits has a float32?
-# </details>
+# The vectors at the top were MiniLM's, kept in **spaCy**, a library for the everyday
+# work on text: it cuts by the rules of a language, marks words, and compares texts by
+# their vectors. Its tokens are not pieces from a list. How many will it make of
+# *Don't*, and of *U.K.*?
 
 # %% tags=["nbval-check-output"]
-on_paper = nn.Embedding(1_000_000, 300, device="meta")  # shapes only, nothing allocated
-print(f"{on_paper.weight.nbytes / 2**30:.3f} GiB")
+print("token     stop word  has a vector")
+for token in nlp("Don't cross streets in the U.K. without looking."):
+    print(f"{token.text:9} {token.is_stop!s:10} {token.has_vector}")
+print("without stop words:", [t.text for t in nlp(tired) if not t.is_stop])
+
+# %% [markdown]
+# *Don't* is two tokens and *U.K.* one, points included. **Stop words** are the frequent
+# ones that programs drop when they count what a text is about. Look what is left of our
+# sentence: *not* is gone, and *it*. So drop them to find a topic, never to understand a
+# sentence. And beware of tokens without a vector: spaCy gives zeros, whose cosine with
+# anything is 0 divided by 0. (If spaCy's `en_core_web_lg` is installed, its vectors are
+# used; what the text says about single words is about the bundled table.)
 
 # %% [markdown] slide="slide"
 # ## How alike are two words?
 #
-# By the angle between their vectors, whatever their lengths:
+# By their **cosine similarity**, the cosine of the angle between the two vectors,
+# whatever their lengths:
 #
 # $$\cos(u, v) = \frac{u \cdot v}{\lVert u \rVert\, \lVert v \rVert}$$
 #
@@ -262,35 +402,24 @@ check("1.2", cosine_similarity)
 # </details>
 
 # %% [markdown]
-# In the five-word table above, *hello* has these cosines with all five. Everything
-# looks like everything, because the numbers are a ruler and no meaning: nobody trained
-# them.
+# spaCy compares whole texts in the same way: the vector of a text is the mean of its
+# tokens', and `similarity` is the cosine. Before you run the cell, put its four pairs
+# in order, from the most alike to the least.
 
 # %% tags=["nbval-check-output"]
-show("cosines of hello", F.cosine_similarity(E[0], E))
-show("cosine of example, embedding", F.cosine_similarity(E[3], E[4], dim=0), 5)
-
-# %% [markdown] slide="slide"
-# ## Real vectors
-#
-# Where do good numbers come from? From training: the table is a parameter like any
-# other. Here is one that has been trained, the embedding matrix of all-MiniLM-L6-v2, an
-# encoder of the BERT family. We put its whole words into spaCy, a library for text.
-
-# %% tags=["nbval-check-output"]
-nlp = word_vectors.load()
-for word in ("Paris", "robot", "transformer"):
-    token = nlp(word)[0]
-    known = "in the table" if token.has_vector else "no vector: spaCy gives zeros"
-    print(f"{word:12} {token.vector.shape} {known}")
-
-words, vectors = word_vectors.whole_words(nlp)  # n words in small letters, and (n, D)
-print(f"{len(words):,} words, {vectors.shape[1]} numbers each")
+for one, other in (
+    ("The dog slept on the sofa.", "A puppy dozed on a couch."),
+    ("The dog slept on the sofa.", "The bank raised its interest rates."),
+    (tired, wide),
+    ("dog bites man", "man bites dog"),
+):
+    print(f"{nlp(one).similarity(nlp(other)):.2f}  {one} / {other}")
 
 # %% [markdown]
-# Beware of the zeros: their cosine with anything is 0 divided by 0. (With spaCy's
-# `en_core_web_lg` installed, the same cells use its vectors of 300 numbers instead.
-# What the text says about single words is about the bundled table.)
+# The sofa and the couch share no noun and no verb, and are still found alike: a search
+# by meaning is near (lesson 04). But our two sentences get 0.94, and to a mean, *man
+# bites dog* is the same as *dog bites man*. Keep that for the second half of the
+# lesson.
 
 # %% [markdown] exercise="1.3"
 # Find the **nearest** words of a word by cosine, without the word itself. Then solve an
@@ -361,7 +490,7 @@ for word in ("dog", "berlin", "swimming", "seven", "bank"):
 # %% [markdown]
 # Nobody told the table that *swam* belongs to *swimming*; it has read text. Note
 # *bank*: one row serves the money and the river, and money won. Lesson 09 shows how a
-# whole encoder gives *bank* a different vector in each sentence.
+# whole encoder gives *bank* a different vector in each sentence. Try words of your own.
 
 # %% slide="subslide" tags=["nbval-check-output"]
 questions = """man king woman queen; france paris germany berlin; dog puppy cat kitten
@@ -397,8 +526,9 @@ print(f"without the exclusion: {count} of {len(asked)} right")
 
 # %% [markdown]
 # One. King − man + woman is nearest to *king*: the step is short, and the rule that
-# forbids *king* does much of the work. The step does point the right way, as the plane
-# shows.
+# forbids *king* does much of the work. The step does point the right way, as a plane
+# shows: **PCA**, principal component analysis, finds the two directions of 384 in which
+# these four words differ most.
 
 # %% slide="subslide"
 pairs = [("man", "woman"), ("king", "queen")]
@@ -409,117 +539,35 @@ show_figure(
     "point in nearly the same direction.",
 )
 
-# %% [markdown]
-# A plane can show two directions of 384. PCA picks the two in which the chosen words
-# differ most. Neighbours in the plane may be far apart in truth; groups that are apart
-# in the plane are apart.
-
-# %% slide="subslide"
-groups = {
-    "animals": "dog puppy cat kitten horse sheep",
-    "places": "france paris germany berlin italy rome",
-    "numbers": "two three four six seven",
-    "music": "guitar piano violin song singer",
-    "motion": "swimming swam running walked walking",
-}
-groups = {name: line.split() for name, line in groups.items()}
-chosen = [row_of[word] for line in groups.values() for word in line]
-show_figure(
-    draw.word_map(groups, draw.plane(vectors[chosen])),
-    "27 words in a plane: places, numbers and animals form groups of their own; words "
-    "of music and of motion lie near each other in between.",
-)
-
-# %% slide="subslide"
-some = "dog puppy cat kitten paris berlin france two three guitar piano".split()
-few = F.normalize(vectors[[row_of[word] for word in some]], dim=1)
-show_figure(
-    draw.similarity_map(some, few @ few.T),
-    "A table of cosines between eleven words. Dark blocks on the diagonal: dog, puppy, "
-    "cat and kitten; paris, berlin and france; two and three; guitar and piano.",
-)
-
-# %% [markdown] exercise="1.3b"
-# Three tables of 300 rows: one fresh from `nn.Embedding`, one a ruler like the
-# five-word table, one trained. Below is how often each cosine occurs between two
-# different rows (mind the logarithmic axis). **Which is the trained one?** Store its
-# letter.
-
-
-# %%
-def cosines_of_pairs(table: Tensor) -> Tensor:
-    """Each pair of different rows once."""
-    rows = F.normalize(table, dim=1)
-    above = torch.ones(len(rows), len(rows), dtype=torch.bool).triu(1)
-    return (rows @ rows.T)[above]
-
-
-tables = word_vectors.mystery_tables()
-mystery = {name: cosines_of_pairs(table) for name, table in tables.items()}
-show_figure(
-    draw.histograms(mystery),
-    "Three histograms of cosines. A is a narrow bell around 0, B stands close to 1, "
-    "C is a bell around 0 with a long tail to the right, up to about 0.75.",
-)
-
-# %% exercise="1.3b"
-### BEGIN SOLUTION
-trained_table = "C"
-### END SOLUTION
-
-# %%
-check("1.3b", trained_table)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint 1: a question</summary>
-#
-# A word is unlike most words and like a few. What does that do to a histogram?
-# </details>
-# <details><summary>Hint 2: a pointer</summary>
-#
-# Random directions in D dimensions have cosines that spread by about 1/√D around 0.
-# </details>
-
-# %% [markdown]
-# So a table says nothing about meaning until it is trained, whatever text stands beside
-# it. Over all words, an untrained row's *best* neighbour is worse than what a trained
-# row has:
-
-# %% tags=["nbval-check-output"]
-untrained = torch.randn(vectors.shape, generator=torch.Generator().manual_seed(1))
-best = {}
-for name, table in (("untrained", untrained), ("trained", vectors)):
-    rows = F.normalize(table, dim=1)
-    cosines = rows[::50] @ rows.T  # every 50th word with all words
-    spread = cosines[cosines < 0.9999].std()
-    best[name] = cosines.topk(2).values[:, 1].mean()  # the first is the word itself
-    print(f"{name:10} spread {spread:.3f}   best neighbour {best[name]:.2f}")
-print(f"1/sqrt(D)  {vectors.shape[1] ** -0.5:.3f}")
-assert best["trained"] > 2 * best["untrained"]
-
 # %% [markdown] slide="slide"
 # ## Where a word stands
 #
 # A recurrent network (lesson 07) reads word after word, so it knows the order. A
 # transformer sees all words at once. That makes it fast, because nothing has to wait
-# for the word before; the price is that the order is lost.
+# for the word before; the price is that the order is lost. Our sentence has *the* at
+# positions 0 and 5, and both have the same row. So each **position** gets a vector of
+# its own, which is **added** to the word's. Which vector? The plain number 0, 1, 2 ...
+# soon outgrows the word. Binary doesn't.
+
+# %% tags=["nbval-check-output"]
+for position in range(8):
+    print(position, f"{position:03b}")
 
 # %% [markdown]
-# So the order has to be put into the vectors: each place gets a vector of its own, and
-# it is **added** to the word's. The paper takes sines and cosines of many wavelengths:
+# Read the columns from top to bottom. The last digit changes at every position, the one
+# before at every second, the first at every fourth. Together they tell all positions
+# apart, and none exceeds 1. Only the jumps are a pity: 3 and 4 are neighbours, and all
+# three digits differ. So make each column the hand of a clock, one fast, the next
+# slower, the next slower still, and write down its sine and its cosine. That is the
+# **positional encoding** of the first Transformer, in 2017; pair $i$ is one hand:
 #
 # $$PE_{pos,\,2i} = \sin\frac{pos}{10000^{2i/d}}, \qquad
 # PE_{pos,\,2i+1} = \cos\frac{pos}{10000^{2i/d}}$$
 
-# %% [markdown]
-# Think of a clock: one hand turns fast, the next slower, the next slower still. Each
-# pair of columns is one hand, read as sine and cosine. Pair $i = 0$ turns by one radian
-# per word; the last pair hardly moves within a page.
-
 # %% [markdown] slide="subslide"
-# **By hand.** *The good transformer (Optimus) beat the bad transformer (Megatron).* The
-# first *transformer* has position 2; we count from 0. Take d = 4: pairs i = 0 and 1,
-# powers $10000^{0} = 1$ and $10000^{2/4} = 100$.
+# **By hand.** In our sentence *did* has position 2; we count from 0. Take d = 4: two
+# hands, i = 0 and 1, with the powers $10000^{0} = 1$ and $10000^{2/4} = 100$. The first
+# hand turns by one radian per word, the second a hundred times more slowly.
 
 # %% tags=["nbval-check-output"]
 angles = torch.tensor([2 / 1, 2 / 100])
@@ -574,17 +622,13 @@ check("1.4", positional_encoding)
 # %%
 show("position 2", positional_encoding(3, 4)[2])
 
-# %% [markdown]
-# Other code multiplies the position by $\exp(-2i \ln(10000) / d)$. That is the same as
-# to divide it by $10000^{2i/d}$.
-
 # %% slide="subslide"
 fine = torch.arange(0, 3.5, 0.05)[:, None] / torch.tensor([1.0, 100.0])  # between words
 waves = torch.stack([fine.sin(), fine.cos()], -1).flatten(1)
 show_figure(
-    draw.robot("I am a robot".split(), positions.positional_encoding(4, 4), waves, 20),
+    draw.robot(tired.split()[:4], positions.positional_encoding(4, 4), waves, 20),
     "Above, four waves over positions 0 to 3, two fast, two that hardly move. Below, "
-    "the values at each word of I am a robot; no two columns are equal.",
+    "the values at each word of The animal did not; no two columns are equal.",
 )
 
 # %% slide="subslide"
@@ -595,9 +639,10 @@ show_figure(
 )
 
 # %% [markdown]
-# Is every position different from all others? For 5,000 positions, even in float32 and
-# even with four columns, yes. And the dot product of two rows depends on their
-# **distance** only:
+# It is the binary table again, made smooth: at the left the fast digits, at the right
+# the slow ones. Two guesses before you run: with only four columns, are 5,000 positions
+# still all different? And does the dot product of two rows depend on where they are, or
+# on their **distance** alone?
 
 # %% tags=["nbval-check-output"]
 for d_model in (4, 512):
@@ -618,15 +663,184 @@ show_figure(
     "50: the same curve twice, falling from 64, with small waves.",
 )
 
+# %% [markdown]
+# Why add the two vectors, and not append one to the other? Appended, the positions
+# would make every later matrix wider, and somebody would have to decide how many
+# numbers they deserve. Added, they cost no width, and there is room for both: two
+# random directions among 384 are nearly at right angles. It is the habit of the whole
+# model: each layer adds what it has found to the same vector (lesson 04).
+
+# %% [markdown] slide="subslide"
+# Now put your parts together: tokens, ids, your look-up, your positions. (The words are
+# multiplied by √d first, so that the positions don't drown them.) Put in a sentence of
+# your own, too, with a word that comes twice.
+
+
+# %%
+def placed(sentence: str) -> tuple[list[str], Tensor]:
+    """The tokens of a sentence, and their vectors with positions, (T, D)."""
+    tokens = tokenizer.tokenize(sentence)
+    x = embed(minilm, torch.tensor(tokenizer.convert_tokens_to_ids(tokens)))
+    return tokens, x * x.shape[1] ** 0.5 + positional_encoding(*x.shape)
+
+
+sentence = tired  # or your own
+tokens, x = placed(sentence)
+for token in sorted({one for one in tokens if tokens.count(one) > 1}):
+    at, then = [n for n, one in enumerate(tokens) if one == token][:2]
+    cosine = F.cosine_similarity(x[at], x[then], dim=0)
+    show(f"{token!r} at {at} and at {then}: cosine", cosine, 2)
+its = [placed(one)[1][8] for one in (tired, wide)]  # (D,) each
+print("'it', in both sentences, alike:", torch.equal(*its))
+
+# %% [markdown]
+# The two *the* differ now, and are still alike, as they should be. But *it* stands at
+# position 8 in both sentences, so even now it has one vector for the tired animal and
+# the wide street. No table can do better: what *it* means depends on the words around
+# it. How it takes something from them is lesson 02.
+
 # %% [markdown] slide="slide"
-# ## Into the model
+# ## Bugs from the wild
 #
-# Two pieces are left. A **module** adds the positions, so that the table moves with the
-# model. And before that the word vectors are **scaled**.
+# Three mistakes that were published. None raises an error.
+#
+# - **A sentence taken for a word.** `out[0]` was printed as the vector of a word. The
+#   first axis counts sentences (1.1b).
+# - **A table for a million words, to show three.** How much memory is that? (1.1c)
+# - **A doubled exponent** in the positions: everything obvious still holds. Can you
+#   find a test that sees it? (1.5)
+
+# %% [markdown] slide="slide"
+# ## Going further
+#
+# The core is whole; what follows is optional. First, more on tables.
+
+# %% [markdown] exercise="1.1c"
+# `nn.Embedding(1_000_000, 300)` was built to show three words. How many **bytes** is
+# that table? Work it out *before* you ever run such a cell, and store a number.
+
+# %% exercise="1.1c"
+### BEGIN SOLUTION
+table_bytes = 1_000_000 * 300 * 4  # a float32 takes 4 bytes
+### END SOLUTION
+
+# %%
+check("1.1c", table_bytes)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint: a question</summary>
+#
+# How many numbers are in the table, and how many bits has a float32?
+# </details>
+
+# %% tags=["nbval-check-output"]
+on_paper = nn.Embedding(1_000_000, 300, device="meta")  # shapes only, nothing allocated
+print(f"{on_paper.weight.nbytes / 2**30:.3f} GiB")
+
+# %% [markdown]
+# The five-word table above is only a ruler. Nobody trained it, so everything looks like
+# everything:
+
+# %% tags=["nbval-check-output"]
+show("cosines of animal", F.cosine_similarity(E[0], E))
+show("cosine of tired, wide", F.cosine_similarity(E[3], E[4], dim=0), 5)
+
+# %% [markdown] exercise="1.3b"
+# Three tables of 300 rows: one fresh from `nn.Embedding`, one a ruler like the
+# five-word table, one trained. Below is how often each cosine occurs between two
+# different rows (mind the logarithmic axis). **Which is the trained one?** Store its
+# letter.
+
+
+# %%
+def cosines_of_pairs(table: Tensor) -> Tensor:
+    """Each pair of different rows once."""
+    rows = F.normalize(table, dim=1)
+    above = torch.ones(len(rows), len(rows), dtype=torch.bool).triu(1)
+    return (rows @ rows.T)[above]
+
+
+tables = word_vectors.mystery_tables()
+mystery = {name: cosines_of_pairs(table) for name, table in tables.items()}
+show_figure(
+    draw.histograms(mystery),
+    "Three histograms of cosines. A is a narrow bell around 0, B stands close to 1, "
+    "C is a bell around 0 with a long tail to the right, up to about 0.75.",
+)
+
+# %% exercise="1.3b"
+### BEGIN SOLUTION
+trained_table = "C"
+### END SOLUTION
+
+# %%
+check("1.3b", trained_table)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# A word is unlike most words and like a few. What does that do to a histogram?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# Random directions in D dimensions have cosines that spread by about 1/√D around 0.
+# </details>
+
+# %% [markdown]
+# So a table says nothing about meaning until it is trained. Over all words, even the
+# *best* neighbour of an untrained row is far away:
+
+# %% tags=["nbval-check-output"]
+untrained = torch.randn(vectors.shape, generator=torch.Generator().manual_seed(1))
+best = {}
+for name, table in (("untrained", untrained), ("trained", vectors)):
+    rows = F.normalize(table, dim=1)
+    cosines = rows[::50] @ rows.T  # every 50th word with all words
+    spread = cosines[cosines < 0.9999].std()
+    best[name] = cosines.topk(2).values[:, 1].mean()  # the first is the word itself
+    print(f"{name:10} spread {spread:.3f}   best neighbour {best[name]:.2f}")
+print(f"1/sqrt(D)  {vectors.shape[1] ** -0.5:.3f}")
+assert best["trained"] > 2 * best["untrained"]
+
+# %% [markdown]
+# Here are more words, in the plane that PCA chooses for them. Groups that are apart on
+# such a map are apart in all 384 numbers, but words that are close on it may differ in
+# the numbers that it leaves out.
+
+# %% slide="subslide"
+groups = {
+    "animals": "dog puppy cat kitten horse sheep",
+    "places": "france paris germany berlin italy rome",
+    "numbers": "two three four six seven",
+    "music": "guitar piano violin song singer",
+    "motion": "swimming swam running walked walking",
+}
+groups = {name: line.split() for name, line in groups.items()}
+chosen = [row_of[word] for line in groups.values() for word in line]
+show_figure(
+    draw.word_map(groups, draw.plane(vectors[chosen])),
+    "27 words in a plane: places, numbers and animals form groups of their own; words "
+    "of music and of motion lie near each other in between.",
+)
+
+# %% slide="subslide"
+some = "dog puppy cat kitten paris berlin france two three guitar piano".split()
+few = F.normalize(vectors[[row_of[word] for word in some]], dim=1)
+show_figure(
+    draw.similarity_map(some, few @ few.T),
+    "A table of cosines between eleven words. Dark blocks on the diagonal: dog, puppy, "
+    "cat and kitten; paris, berlin and france; two and three; guitar and piano.",
+)
+
+# %% [markdown] slide="slide"
+# ### Positions in a model
+#
+# A **module** adds the positions, so that the table moves with the model, and before
+# that the word vectors are **scaled**.
 
 # %% [markdown] exercise="1.4b"
 # The table is no parameter: training must not change it. But it belongs to the module
-# and has to move to the GPU with it. For that there are *buffers*: `nn.Buffer(tensor)`,
+# and has to move to the GPU with it. Such a tensor is a **buffer**, `nn.Buffer(tensor)`
 # or the older `self.register_buffer(name, tensor)`. The values come from the course's
 # function.
 
@@ -667,35 +881,35 @@ check("1.4b", PositionalEncoding)
 # </details>
 
 # %% tags=["nbval-check-output"]
-place = positions.PositionalEncoding(d_model=300)
+module = positions.PositionalEncoding(d_model=300)
 print(
     "parameters:",
-    len(list(place.parameters())),
+    len(list(module.parameters())),
     " buffers:",
-    len(list(place.buffers())),
+    len(list(module.buffers())),
 )
 before = torch.randn(1, 3, 300, generator=torch.Generator().manual_seed(0))
-after = place(before)  # three words of 300 numbers, the same shape as before
+after = module(before)  # three words of 300 numbers, the same shape as before
 print(tuple(before.shape), "->", tuple(after.shape))
 show("added to the third word", (after - before)[0, 2, :4])
 
 # %% [markdown]
-# How loud is the place beside the word? A row of the encoding has length √(d/2), as
+# How loud is the position beside the word? A row of the encoding has length √(d/2), as
 # sine² plus cosine² is 1. A word vector of standard normal numbers has about √d. The
 # paper multiplies the word by √d before it adds (section 3.4). Watch what that does:
 
 # %% tags=["nbval-check-output"]
 d_model, draws = 300, torch.Generator().manual_seed(0)
-place_length = positions.positional_encoding(50, d_model).norm(dim=1).mean()
+position_length = positions.positional_encoding(50, d_model).norm(dim=1).mean()
 for name, std in (("normal, std 1", 1.0), ("small, std 1/sqrt(d)", d_model**-0.5)):
     word = std * torch.randn(50, d_model, generator=draws)
     for factor in (1, d_model**0.5):
-        share = place_length / (factor * word).norm(dim=1).mean()
-        print(f"{name:21} factor {factor:5.2f}  place / word {share:.2f}")
+        share = position_length / (factor * word).norm(dim=1).mean()
+        print(f"{name:21} factor {factor:5.2f}  position / word {share:.2f}")
 
 # %% [markdown]
-# With `nn.Embedding`'s default start (std 1) the factor drowns the place: 0.04. It is
-# meant for tables that start small, with std 1/√d, as where the table also serves as
+# With `nn.Embedding`'s default start (std 1) the factor drowns the position: 0.04. It
+# is meant for tables that start small, with std 1/√d, as where the table also serves as
 # the output layer: there 12.14 becomes 0.70. The factor and the start belong together.
 
 # %% [markdown] exercise="1.4c"
@@ -741,10 +955,10 @@ check("1.4c", encoder_input)
 # </details>
 
 # %% [markdown] slide="slide"
-# ## Break it: a table that only looks right
+# ### Break it: a table that only looks right
 #
-# A published notebook computes its hand example like this (in our words). Its class, a
-# few cells further down, does not agree with it. Which of the two is wrong?
+# One of these two tables has the doubled exponent. Could you tell which, if you did not
+# know the other?
 
 
 # %% locked=true
@@ -772,8 +986,8 @@ for make in (positions.positional_encoding, suspicious_encoding):
 # %% [markdown] exercise="1.5"
 # Everything obvious holds for both. Write a **test** that separates them:
 # `looks_right(make)` calls any such function with sizes of your choice and returns True
-# only if its table is right. It will meet other mistakes, too, so don't test only for
-# this one.
+# only if its table is right. Compare with numbers that you know, not with another such
+# function. It will meet other mistakes, too, so don't test only for this one.
 
 
 # %% exercise="1.5"
@@ -833,7 +1047,7 @@ print(
 )
 
 # %% [markdown] slide="slide"
-# ## More: a step is a rotation
+# ### A step is a rotation
 #
 # You saw that the dot product of two rows depends on their distance only. There is a
 # reason: moving by k positions turns every hand of the clock by a fixed angle.
@@ -884,15 +1098,49 @@ check("1.6", shift_matrix)
 # </details>
 
 # %%
-table = positions.positional_encoding(30, 6)
-moved = table[:20] @ shift_matrix(7, 6).T  # rows, so the matrix comes transposed
-show("largest difference from 7 positions later", (moved - table[7:27]).abs().max())
+table_of_six = positions.positional_encoding(30, 6)
+moved = table_of_six[:20] @ shift_matrix(7, 6).T  # rows, so the matrix is transposed
+apart_by = (moved - table_of_six[7:27]).abs().max()
+show("largest difference from 7 positions later", apart_by)
+
+# %% [markdown] slide="subslide"
+# Today's models, Llama among them, go one step further and add nothing. **RoPE**,
+# rotary position embedding (arXiv 2104.09864), takes the two vectors whose dot product
+# will be a score, lesson 02's query and key, and turns each pair of their numbers by
+# the angle of its position. Below, the same two vectors at five pairs of positions.
+# Which scores will be equal?
+
+# %% tags=["nbval-check-output"]
+draws = torch.Generator().manual_seed(0)
+query, key = torch.randn(2, 64, generator=draws, dtype=torch.float64)
+
+
+def turned(x: Tensor, position: int) -> Tensor:
+    """Turn each pair of numbers by the angle of a position: (D,) -> (D,)."""
+    even = torch.arange(0, len(x), 2, dtype=x.dtype)
+    angle = position / 10000 ** (even / len(x))  # (D / 2,)
+    a, b = x[0::2], x[1::2]
+    turns = a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()
+    return torch.stack(turns, -1).flatten()
+
+
+for m, n in ((0, 3), (50, 53), (1000, 1003), (3, 0), (0, 9)):
+    score = turned(query, m) @ turned(key, n)
+    print(f"query at {m:4}, key at {n:4}: score {score:7.4f}")
+    same = turned(query, 0) @ turned(key, n - m)
+    assert (score - same).abs() < 1e-9
+
+# %% [markdown]
+# The first three are 3 apart and equal, wherever they stand: the score knows how far
+# the key is from the query and on which side, and nothing else of their positions.
 
 # %% [markdown] exercise="1.7" slide="slide"
-# *Dog bites man* and *man bites dog*. The cell below asks a real encoder of six layers
-# for both sentences and takes the mean over the tokens; once as it was trained, and
-# once with its table of positions set to zero. **Explain** what you see, in five or six
-# sentences: why can't six layers of attention find out who bites?
+# *Dog bites man* and *man bites dog* were the same to a mean of rows. Is a whole model
+# cleverer? The cell below takes the mean of what comes out of MiniLM's six layers of
+# attention; once as it was trained, and once with its table of positions set to zero.
+# **Explain** what you see, in five or six sentences: why can't six layers of attention
+# find out who bites? (All you need of lesson 02: attention makes each token's new
+# vector a weighted sum over all tokens, with weights that depend on the vectors alone.)
 
 # %% tags=["nbval-check-output"]
 encoder = load_encoder()
@@ -922,9 +1170,9 @@ assert with_positions > 0.02 and without.abs() < 1e-5
 # change places in the same way and stay the same otherwise (the layer is *permutation
 # equivariant*). The feed-forward part and the layer norm work on each token by itself,
 # so they don't help, and no number of such layers does. In the mean over the tokens
-# even the places are gone: both sentences have the same vector, up to rounding. Adding
-# a vector that depends on the place makes "dog at 1" and "dog at 3" different inputs,
-# and then the layers can tell.
+# even the positions are gone: both sentences have the same vector, up to rounding.
+# Adding a vector that depends on the position makes "dog at 1" and "dog at 3" different
+# inputs, and then the layers can tell.
 #
 # **Rubric (3 points).** 1: same set of input vectors, only permuted. 1: attention (and
 # the other layers) treat them alike wherever they stand, so outputs are permuted only,
@@ -932,19 +1180,20 @@ assert with_positions > 0.02 and without.abs() < 1e-5
 # ### END SOLUTION
 
 # %% [markdown]
-# This encoder does not use sines: its 512 rows of positions were learned like words, as
-# in BERT. The paper tried both and found nearly the same quality (section 3.5). The
-# sines need no training and can be computed for any length.
+# MiniLM has no sines: its 512 rows of positions were learned like words, as in BERT.
+# The paper of 2017 tried both and found nearly the same quality (section 3.5). Sines
+# need no training and can be computed for any length.
 
 # %% [markdown] slide="slide"
-# ## What you can now do
+# ## What you can do now
 #
-# - Turn tokens into vectors and read every axis of the result.
+# - Turn a sentence into tokens, ids and vectors, and read every axis of the result.
+# - Train vectors, and tell a trained table from a fresh one by its neighbours.
 # - Compare words by cosine, and doubt an analogy: which words were excluded?
-# - Tell a trained table from a fresh one by its neighbours.
 # - Write positions from the formula, and test them by a number that you know.
 #
-# Next, lesson 02: how a word takes from the other words just what it needs.
+# Lesson 02 needs the dot product as a measure of likeness, and the puzzle: *it* has one
+# vector, and has to find the animal.
 
 # %% [markdown] slide="skip"
 # What you have passed so far, here and in the other lessons:
@@ -956,9 +1205,8 @@ progress()
 
 # %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),
-# sections 3.4 and 3.5. Mikolov et al. 2013, *Efficient Estimation of Word
-# Representations* (arXiv 1301.3781) and *Linguistic Regularities* (NAACL 2013), for the
-# analogies; Linzen 2016 (arXiv 1606.07736), for what the exclusion of words does to
-# them. Reimers and Gurevych 2019, *Sentence-BERT* (arXiv 1908.10084), and Wang et al.
-# 2020, *MiniLM* (arXiv 2002.10957), for the table. spaCy's documentation on vectors and
-# similarity.
+# sections 3.4 and 3.5. For analogies, Mikolov et al. 2013, *Efficient Estimation of
+# Word Representations* (arXiv 1301.3781) and *Linguistic Regularities* (NAACL 2013);
+# for what the exclusion does to them, Linzen 2016 (arXiv 1606.07736). For RoPE, Su et
+# al. 2021 (arXiv 2104.09864). For the table, Reimers and Gurevych 2019, *Sentence-BERT*
+# (arXiv 1908.10084), and Wang et al. 2020, *MiniLM* (arXiv 2002.10957).

@@ -18,7 +18,7 @@ from helpers.experiments.character_models import (
     train_on_characters,
 )
 from helpers.models.recurrent import CharacterModel
-from helpers.text.characters import Characters, batches
+from helpers.text.characters import Characters, batches, nearest
 
 TEXT = "a cat sat on a mat and that was that, said the cat. " * 12
 VOCABULARY = Characters.of(TEXT)
@@ -265,3 +265,8 @@ def test_a_beginning_must_be_known_characters(start, said):
 def test_no_sonnet_is_in_both_parts():
     train_text, held_out = split_text(load_text())
     assert not set(train_text.split("\n\n")) & set(held_out.split("\n\n"))
+
+
+def test_the_nearest_character_is_another_one_by_distance():
+    points = torch.tensor([[0.0, 0.0], [9.0, 9.0], [0.0, 3.0], [2.0, 2.0]])
+    assert nearest("abcd", points) == {"a": "d", "b": "d", "c": "d", "d": "c"}

@@ -12,7 +12,16 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from helpers.figures import attention, canvas, generation, masks, multi_head, play, png
+from helpers.figures import (
+    attention,
+    canvas,
+    embeddings,
+    generation,
+    masks,
+    multi_head,
+    play,
+    png,
+)
 from helpers.generation import sampling
 
 WORDS = ["start", "zwei", "und", "vierzig"]
@@ -32,7 +41,15 @@ def look(text):
     return torch.randn(size, generator=draws).softmax(-1), tokens
 
 
+def letters_in_training():
+    """Five letters and a space before training, and after 40 and 90 steps."""
+    draws = torch.Generator().manual_seed(1)
+    stages = {step: torch.randn(6, 2, generator=draws) for step in (0, 40, 90)}
+    return embeddings.letters(" aeiou", stages, torch.linspace(3, 2, 90).tolist())
+
+
 SCENES = {
+    "letters": letters_in_training,
     "sharpness": attention.sharpness,
     "masks": lambda: masks.masks_by_hand(WORDS),
     "own_sentence": lambda: multi_head.own_sentence(look, "so what", 1, 2),
@@ -179,6 +196,20 @@ def weights_of(scene):
     """The heights of the bars of weights, and those of scores."""
     bars = [one.get_height() for one in scene.moving if isinstance(one, Rectangle)]
     return np.array(bars[8:]), np.array(bars[:8])
+
+
+@pytest.mark.lesson("01")
+def test_each_letter_stands_at_its_vector_at_every_stage():
+    table = torch.tensor([[9.0, 9], [0, 0], [0, 1], [5, 5], [5, 4], [0, 3]])
+    stages = {0: table.flip(1) / 2, 90: table}
+    scene = embeddings.letters(" aeiob", stages, torch.linspace(3, 2, 90).tolist())
+    vowels, others, dot = scene.moving
+    for step, points in stages.items():
+        scene.move(step)
+        assert torch.equal(torch.tensor(vowels.get_offsets()).float(), points[1:5])
+        assert torch.equal(torch.tensor(others.get_offsets()).float(), points[[0, 5]])
+    assert dot.get_xydata().tolist() == [[90, pytest.approx(2.135, abs=0.001)]]
+    assert scene.start().endswith("each vowel is a: e, e: a, i: o, o: i.")
 
 
 @pytest.mark.lesson("02")

@@ -19,9 +19,13 @@ from helpers.figures import (
     WEIGHTS_MAP,
     canvas,
 )
+from helpers.figures.play import Labels, Scene, Slider
+from helpers.figures.training import smooth
+from helpers.text.characters import nearest
 
 COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE)
 MARKERS = "os^Dv"
+VOWELS = "aeiou"
 PLACES = [  # where a label may stand: points right and up of its dot, and its own edge
     (step * right, step * up, side)
     for step in (7, 11, 15, 20, 26)
@@ -103,6 +107,54 @@ def _write(axes: Axes, words: Sequence[str], points: np.ndarray) -> None:
             if not box.count_overlaps(taken):
                 break
         taken.append(box)
+
+
+def letters(
+    characters: str, stages: Mapping[int, Tensor], losses: Sequence[float]
+) -> Scene:
+    """Vectors of letters in the plane, as they move in training.
+
+    Args:
+        characters: n of them, a space and small letters
+        stages: steps taken -> the vectors then, (n, 2); the last is shown first
+        losses: of every step
+    """
+    figure, (plane, curve) = canvas(9, 4.4, columns=2)
+    last = max(stages)
+    points = {step: table.double().numpy() for step, table in stages.items()}
+    reach = 1.1 * max(np.abs(one).max() for one in points.values())
+    plane.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    plane.set(xlabel="first number", ylabel="second number")
+    curve.plot(range(1, len(losses) + 1), losses, color=GREY, linewidth=0.6)
+    mean = [losses[0], *smooth(losses).tolist()]  # by steps taken, from none on
+    curve.plot(mean, color=BLUE, label="mean of 25 steps")
+    curve.set(xlabel="steps taken", ylabel="loss")
+    curve.legend(frameon=False)
+    (dot,) = curve.plot([], [], "o", color=RED)
+    kinds = [
+        [one in VOWELS for one in characters],
+        [c not in VOWELS for c in characters],
+    ]
+    texts = Labels(plane, size=17), Labels(plane, size=11)
+
+    def move(step: int) -> str:
+        table = stages[step]
+        for label, kind, colour in zip(texts, kinds, (RED, BLUE), strict=True):
+            some = [one for one, ours in zip(characters, kind, strict=True) if ours]
+            names = ["space" if one == " " else one for one in some]
+            label.write(names, points[step][kind], colour)
+        dot.set_data([step], [mean[step]])
+        spoken = [place for place, one in enumerate(characters) if one != " "]
+        beside = nearest("".join(characters[one] for one in spoken), table[spoken])
+        pairs = ", ".join(f"{one}: {beside[one]}" for one in VOWELS if one in beside)
+        return (
+            f"{len(characters)} letters in the plane after {step} steps, the vowels "
+            f"large and red; beside it the loss of each step, {mean[step]:.2f} here. "
+            f"The letter nearest to each vowel is {pairs}."
+        )
+
+    control = Slider("steps of training", sorted(stages), last)
+    return Scene(figure, {"step": control}, move, [*texts, dot])
 
 
 def similarity_map(words: Sequence[str], cosines: Tensor) -> Figure:

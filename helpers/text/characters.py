@@ -69,3 +69,17 @@ def batches(ids: Tensor, batch_size: int, length: int) -> list[Batch]:
     inputs = ids[:used].view(batch_size, -1)  # (B, count * T)
     targets = ids[1 : used + 1].view(batch_size, -1)
     return list(zip(inputs.split(length, 1), targets.split(length, 1), strict=True))
+
+
+def nearest(characters: str, vectors: Tensor) -> dict[str, str]:
+    """For each character the other one whose vector is nearest to its own.
+
+    Args:
+        characters: n of them
+        vectors: (n, D), in their order
+    """
+    gaps = torch.cdist(vectors, vectors).fill_diagonal_(float("inf"))
+    return {
+        one: characters[at]
+        for one, at in zip(characters, gaps.argmin(1).tolist(), strict=True)
+    }

@@ -587,6 +587,7 @@ EXERCISES = (
         difficulty=2,
         minutes=6,
         points=2,
+        core=True,
         answers=(
             Answer("cosine_similarity", cosine_similarity, {"similarity": "word"}),
         ),
@@ -602,6 +603,7 @@ EXERCISES = (
         difficulty=3,
         minutes=12,
         points=3,
+        core=True,
         answers=(
             Answer("nearest", nearest, {"neighbours": ""}),
             Answer("analogy", analogy, {"word": ""}),
