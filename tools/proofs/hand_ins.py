@@ -46,7 +46,7 @@ from tools.proofs.mutants import mutants
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "hand-ins"
 SHARES = {"right": 8, "mistake": 7, "untouched": 3, "crash": 2}
-TRIED, KEPT = 12, 4  # mutants of a solution; those of them that are handed in
+TRIED, KEPT = 12, 4  # mutants of a solution, or until one is wrong; those handed in
 # Only the verdict of a check is asked for, not the line that is to blame.
 VERDICT = mock.patch.object(engine, "locate", lambda *_: None)
 
@@ -83,8 +83,9 @@ def hand_in(lesson: str, luck: random.Random) -> tuple[NotebookNode, dict[str, s
     for cell in given.cells:
         if cell.id in numbers:
             number = numbers[cell.id]
-            [ways[number]] = luck.choices(list(SHARES), SHARES.values())
-            answers = _answers(ways[number], number, right[cell.id])
+            [way] = luck.choices(list(SHARES), SHARES.values())
+            answers = _answers(way, number, right[cell.id])
+            ways[number] = way if answers else "untouched"
             cell.source = luck.choice(answers or [cell.source])
     return given, ways
 
@@ -99,16 +100,18 @@ def _answers(way: str, number: str, right: str) -> list[str]:
 
 
 @cache
-def mistakes(number: str) -> list[str]:
+def mistakes(exercise_id: str) -> list[str]:
     """Wrong answers to an exercise as they stand in a cell, first those with a name."""
-    exercise = find(number)
+    exercise = find(exercise_id)
     if exercise.kind == "value":
         return list(_values(exercise))
     cell, lines = hunt.solution_cell(exercise)
     found = list(mutants(cell, lines))
-    random.Random(number).shuffle(found)
+    random.Random(exercise_id).shuffle(found)
     named, others = [], []
-    for mutant in found[:TRIED]:
+    for number, mutant in enumerate(found):
+        if number >= TRIED and named + others:
+            break
         report = _report(exercise, mutant.source)
         if report and report.outcome == "wrong":  # one that never ends has "raised"
             (named if report.misconception else others).append(mutant.source)
