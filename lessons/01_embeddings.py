@@ -1196,14 +1196,6 @@ assert with_positions > 0.02 and without.abs() < 1e-5
 # vector, and has to find the animal.
 
 # %% [markdown] slide="skip"
-# What you have passed so far, here and in the other lessons:
-
-# %% slide="skip"
-from helpers.student.overview import progress
-
-progress()
-
-# %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),
 # sections 3.4 and 3.5. For analogies, Mikolov et al. 2013, *Efficient Estimation of
 # Word Representations* (arXiv 1301.3781) and *Linguistic Regularities* (NAACL 2013);

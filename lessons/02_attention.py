@@ -1217,14 +1217,6 @@ print("nn.MultiheadAttention: output is NaN:", result.isnan().all().item())
 # several questions at once, and builds on the attention that you have written here.
 
 # %% [markdown] slide="skip"
-# What you have passed so far, here and in the other lessons:
-
-# %% slide="skip"
-from helpers.student.overview import progress
-
-progress()
-
-# %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),
 # section 3.2. Bahdanau et al. 2015 (arXiv 1409.0473). Dao et al. 2022, *FlashAttention*
 # (arXiv 2205.14135), for why memory decides. Alammar, *The Illustrated Transformer*,

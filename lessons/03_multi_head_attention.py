@@ -971,14 +971,6 @@ for num_heads in (1, 8, 16):
 # Next, lesson 04: the layer around it, until your encoder *is* that model.
 
 # %% [markdown] slide="skip"
-# What you have passed so far, here and in the other lessons:
-
-# %% slide="skip"
-from helpers.student.overview import progress
-
-progress()
-
-# %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),
 # section 3.2.2 and table 3. Vig 2019, *A Multiscale Visualization of Attention*
 # (arXiv 1906.05714). Clark et al. 2019, *What Does BERT Look At?* (arXiv 1906.04341).

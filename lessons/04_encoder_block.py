@@ -1271,14 +1271,6 @@ assert ((spread["post-norm"][:, -1] - 1).abs() < 0.01).all()
 # Next, lesson 05: the other half, a decoder that writes.
 
 # %% [markdown] slide="skip"
-# What you have passed so far, here and in the other lessons:
-
-# %% slide="skip"
-from helpers.student.overview import progress
-
-progress()
-
-# %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017 (arXiv 1706.03762), sections 3.1, 3.3, 5.4. Ba et
 # al. 2016, *Layer Normalization* (arXiv 1607.06450). Srivastava et al. 2014, *Dropout*
 # (JMLR 15). Hendrycks and Gimpel 2016, GELU (arXiv 1606.08415). Devlin et al. 2019,

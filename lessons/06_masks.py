@@ -1016,14 +1016,6 @@ show_figure(
 # kind of attention (08).
 
 # %% [markdown] slide="skip"
-# What you have passed so far, here and in the other lessons:
-
-# %% slide="skip"
-from helpers.student.overview import progress
-
-progress()
-
-# %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),
 # sections 3.2.3 and 5. Szegedy et al. 2016 (arXiv 1512.00567), for label smoothing.
 # Xiong et al. 2020 (arXiv 2002.04745), on why pre-norm can do without warm-up. Wu et

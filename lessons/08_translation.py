@@ -614,13 +614,13 @@ curves = {
 }
 
 # %%
+short, long = curves["RNN"]["1 to 4"], curves["RNN"]["11 or more"]
+print(f"RNN without attention: {short:.1%} of the short ones, {long:.1%} of the long")
 show_figure(
     draw.match_curves(curves, counts),
     "Exact match against the length of the translation. The RNN without attention "
     "falls as translations get longer; the two with attention stay near 100 %.",
 )
-short, long = curves["RNN"]["1 to 4"], curves["RNN"]["11 or more"]
-print(f"RNN without attention: {short:.1%} of the short ones, {long:.1%} of the long")
 assert short > long + 0.1
 assert min(curves["RNN with attention"].values()) > 0.9
 
@@ -967,14 +967,6 @@ show_figure(
 #
 # You have now walked the whole way from a weighted sum to the Transformer. Next,
 # lesson 09: what half of one can do when it has read a lot.
-
-# %% [markdown] slide="skip"
-# What you have passed so far, here and in the other lessons:
-
-# %% slide="skip"
-from helpers.student.overview import progress
-
-progress()
 
 # %% [markdown] slide="skip"
 # **References.** Sutskever, Vinyals and Le 2014, *Sequence to Sequence Learning with

@@ -1237,14 +1237,6 @@ print("6 + 2 equals 8:", torch.allclose(unequal, whole, atol=1e-3))
 # Next, lesson 10: the decoder learns to write.
 
 # %% [markdown] slide="skip"
-# What you have passed so far, here and in the other lessons:
-
-# %% slide="skip"
-from helpers.student.overview import progress
-
-progress()
-
-# %% [markdown] slide="skip"
 # **References.** Devlin et al. 2019, *BERT* (arXiv 1810.04805). Peters et al. 2018,
 # *ELMo* (arXiv 1802.05365). Radford et al. 2018, *Improving Language Understanding by
 # Generative Pre-Training*. Wu et al. 2016 (arXiv 1609.08144), for WordPiece. Liu et al.

@@ -1088,14 +1088,6 @@ show_figure(
 # Next, lesson 11: from logits to text. Greedy or at random, and what comes after.
 
 # %% [markdown] slide="skip"
-# What you have passed so far, here and in the other lessons:
-
-# %% slide="skip"
-from helpers.student.overview import progress
-
-progress()
-
-# %% [markdown] slide="skip"
 # **References.** Radford et al. 2018 and 2019 (GPT, GPT-2). Vaswani et al. 2017 (arXiv
 # 1706.03762). Press and Wolf 2017 (arXiv 1608.05859), for tied embeddings. Gage 1994
 # and Sennrich et al. 2016 (arXiv 1508.07909), for byte pairs. Arora et al. 2023 (arXiv

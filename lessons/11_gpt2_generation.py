@@ -1213,14 +1213,6 @@ for one in list(candidates)[:4]:
 # language model, from the embedding to the next word. What is left is size.
 
 # %% [markdown] slide="skip"
-# What you have passed so far, here and in the other lessons:
-
-# %% slide="skip"
-from helpers.student.overview import progress
-
-progress()
-
-# %% [markdown] slide="skip"
 # **References.** Radford et al. 2019, *Language Models are Unsupervised Multitask
 # Learners* (GPT-2). Brown et al. 2020 (arXiv 2005.14165), for GPT-3 and its data, table
 # 2.2. Holtzman et al. 2020 (arXiv 1904.09751), *The Curious Case of Neural Text

@@ -387,6 +387,23 @@ def test_lessons_lead_on_and_back_and_to_the_answers(books):
         assert f"](../solutions/{name}.ipynb)" in end
 
 
+def test_what_was_passed_is_drawn_once_and_at_the_end_where_the_lesson_does_not(books):
+    for name, book in books.items():
+        drawn = [cell for cell in book.cells if "student.overview" in cell.source]
+        assert len(drawn) == 1, name
+        if drawn[0].id == "so-far-code":
+            assert [cell.id for cell in book.cells[-3:-1]] == ["so-far", "so-far-code"]
+    assert "so-far" in {cell.id for cell in books["06_masks"].cells}
+
+
+def test_a_lesson_that_draws_what_was_passed_gets_no_second_cell(built):
+    built.edit('# %%\nprint("same again")', f"# %%\n{links.SO_FAR}")
+    built.run()
+    assert "\n".join(code_of(built.given)).count("progress()") == 1
+    with pytest.raises(StopIteration):
+        cell_of(built.given, "so-far-code")
+
+
 FOLDS = {
     "x = 1\nassert x": ("x = 1", "assert x"),
     "x = 1  # one\n\n# drawn\nfigure, [axes] = canvas(2, 2)\naxes.plot(x)": (
@@ -395,6 +412,8 @@ FOLDS = {
     ),
     'show_figure(draw(x), "text")': ("", 'show_figure(draw(x), "text")'),
     "print(x)\nassert x": ("print(x)", "assert x"),
+    "x = 1\nif y:\n    assert x": ("x = 1", "if y:\n    assert x"),
+    "if y:\n    assert x\n    x = 1": ("if y:\n    assert x\n    x = 1", ""),
     "x = 1": ("x = 1", ""),
     "play(draw.masks())": ("play(draw.masks())", ""),
     "assert x\nx + 1": ("assert x\nx + 1", ""),
@@ -547,6 +566,37 @@ def test_outputs_are_kept_when_only_comments_or_layout_changed(
     assert built.run("--check")[0] == 0
 
 
+def test_outputs_are_kept_where_asserts_are_cut_off_now(built, monkeypatch):
+    guarded = 'print("same")\nif double:\n    assert double'
+    monkeypatch.setattr(notebooks, "fold", lambda cell: [cell])  # as it was once
+    built.edit('print("same")', guarded)
+    built.run()
+    count = len(code_of(built.solved))
+    before = [one for one in outputs(built.solved) if one is not None]
+    monkeypatch.undo()
+    monkeypatch.setattr(notebooks, "exercises", lambda: EXERCISES)
+    monkeypatch.setattr(build, "execute", None)  # it would be called in vain
+    assert built.run() == (0, "07_tiny: built, outputs kept\n")
+    assert len(code_of(built.solved)) == count
+    at = next(n for n, text in enumerate(cells_of(built.solved)) if "if double" in text)
+    after = [one for one in outputs(built.solved) if one is not None]
+    assert after[at] == [] and after[:at] + after[at + 1 :] == before
+    assert built.run("--check")[0] == 0  # each of them counted
+
+
+def test_an_assert_that_changed_is_executed(built):
+    built.edit('print("same")', 'print("same")\nassert double')
+    built.run()
+    built.edit("assert double", "assert not double")
+    assert built.run() == (0, "07_tiny: built and executed in 0 s\n")
+
+
+def cells_of(path):
+    """The sources of all code cells of a notebook."""
+    cells = nbformat.read(path, nbformat.NO_CONVERT).cells
+    return [cell.source for cell in cells if cell.cell_type == "code"]
+
+
 def code_of(path):
     """The lines of all code cells of a notebook."""
     cells = nbformat.read(path, nbformat.NO_CONVERT).cells
@@ -680,7 +730,7 @@ RED = {
         notebook_metadata,
         f"{GIVEN}: its metadata or format is not its lesson's.",
     ),
-    "a missing cell": (drop_cell, f"{GIVEN} has 18 cells, its lesson 19."),
+    "a missing cell": (drop_cell, f"{GIVEN} has 20 cells, its lesson 21."),
     "outputs for students": (
         damage(
             "given",
@@ -965,7 +1015,7 @@ def test_a_solution_is_executed_in_a_fresh_kernel(tmp_path):
     assert cell.outputs[0].text.startswith("✓ 0.1 passed.")
     assert done.metadata["language_info"] == {"name": "python"}
     counts = [c.get("execution_count") for c in done.cells]
-    assert counts == [None, 1, 2, None, 3, 4, None]
+    assert counts == [None, 1, 2, None, 3, 4, None, 5, None]
     course.edit("x.mean(-1)", "x.mean(7)")
     status, said = course.run()
     assert status == 1

@@ -189,6 +189,14 @@ def test_a_label_stands_at_its_place(align, side):
     figure.canvas.draw()
 
 
+@pytest.mark.parametrize("text", ["", " "])
+def test_an_empty_label_is_drawn_as_nothing(text):
+    figure, (axes,) = canvas(4, 2)
+    before = png(figure)
+    play.Labels(axes).write([text], [(0.5, 0.5)])
+    assert png(figure) == before
+
+
 # --- what the lessons say of them -----------------------------------------------------
 
 

@@ -14,6 +14,17 @@ CODE = """\
 from helpers.figures import attention
 from helpers.figures.play import play
 play(attention.sharpness())"""
+EVERY_KIND = """\
+from helpers.figures import canvas
+from helpers.figures.play import Camera, Choice, Scene, Slider, Switch, Words, hands_on
+controls = {
+    "a": Slider("my slider", (1, 2), 1),
+    "b": Choice("my radiogroup", ("x", "y"), "x"),
+    "c": Switch("my checkbox", True),
+    "d": Words("my textbox", "so"),
+}
+figure, _ = canvas(4, 2)
+hands_on(Camera(Scene(figure, controls, lambda **values: str(values), [])))"""
 
 pytestmark = [
     pytest.mark.browser,
@@ -42,7 +53,8 @@ def environment(tmp_path_factory):
 @pytest.fixture(scope="module")
 def cell(context, address, course):
     """The cell of a notebook in which the figure was just shown."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CODE)])
+    cells = [nbformat.v4.new_code_cell(one) for one in (CODE, EVERY_KIND)]
+    notebook = nbformat.v4.new_notebook(cells=cells)
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook.metadata["kernelspec"] = kernel  # or JupyterLab asks for one
     nbformat.write(notebook, course / "work" / NAME)
@@ -75,6 +87,24 @@ def test_every_control_has_its_name_beside_it(cell):
     names = cell.locator(".widget-label:visible").all_inner_texts()
     assert names[:3] == ["d_head", "scores divided by", "random draw"]
     assert "keys of 64 random numbers" in cell.locator("img").get_attribute("alt")
+
+
+def test_a_screen_reader_hears_the_name_and_the_value_of_each_control(cell):
+    slider = cell.get_by_role("slider", name="d_head", exact=True)
+    assert slider.get_attribute("aria-valuetext") == "64"
+    assert cell.get_by_role("slider", name="random draw", exact=True).count() == 1
+    group = cell.get_by_role("radiogroup", name="scores divided by", exact=True)
+    assert group.get_by_role("radio").count() == 3
+    slider.focus()
+    for key, value in (("ArrowRight", "256"), ("ArrowLeft", "64")):
+        moved(cell, lambda key=key: cell.page.keyboard.press(key))
+        assert slider.get_attribute("aria-valuetext") == value
+
+
+def test_every_kind_of_control_has_a_name(cell):
+    shown = cell.notebook.run(cell.number + 1)
+    for role in ("slider", "radiogroup", "checkbox", "textbox"):
+        shown.get_by_role(role, name=f"my {role}", exact=True).wait_for()
 
 
 def test_the_arrow_keys_move_a_slider_and_the_picture_follows(cell):

@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 
 from tools.build import guide, readme
 from tools.build.execute import execute
+from tools.build.folds import only_guards
 from tools.build.notebooks import (
     ROOT,
     Lesson,
@@ -82,9 +83,20 @@ def build(lesson: Lesson, root: Path = ROOT, force: bool = False) -> str:
 
 
 def _code(notebook: NotebookNode) -> list[str]:
-    """What its code cells do, whatever their comments and their layout."""
-    code = (cell.source for cell in notebook.cells if cell.cell_type == "code")
-    return [_tree(source) for source in code]
+    """What its code does, whatever the comments and the layout."""
+    return [_tree("\n".join(cell.source for cell in step)) for step in _steps(notebook)]
+
+
+def _steps(notebook: NotebookNode) -> list[list[NotebookNode]]:
+    """Its code cells, each with the cells of asserts that follow it."""
+    steps: list[list[NotebookNode]] = []
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            if steps and only_guards(cell.source):
+                steps[-1].append(cell)
+            else:
+                steps.append([cell])
+    return steps
 
 
 def _tree(source: str) -> str:
@@ -95,11 +107,12 @@ def _tree(source: str) -> str:
 
 
 def _keep_outputs(old: NotebookNode, new: NotebookNode) -> None:
-    done = (cell for cell in old.cells if cell.cell_type == "code")
-    for cell in new.cells:
-        if cell.cell_type == "code":
-            before = next(done)
-            cell.outputs, cell.execution_count = before.outputs, before.execution_count
+    """Take over the outputs of the same code, even where its asserts are cut off."""
+    for before, after in zip(_steps(old), _steps(new), strict=True):
+        after[0].outputs = [one for cell in before for one in cell.outputs]
+    code = [cell for cell in new.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(code, 1):
+        cell.execution_count = number
 
 
 def problems(lesson: Lesson, root: Path = ROOT) -> Iterator[str]:

@@ -50,9 +50,25 @@ def split(source: str) -> tuple[str, str]:
     return "\n".join(lines[:end]), "\n".join(lines[end:]).strip("\n")
 
 
+def only_guards(source: str) -> bool:
+    """Whether a cell holds nothing but asserts: it shows nothing."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:  # a magic
+        return False
+    return bool(body) and all(map(_guards, body))
+
+
+def _guards(statement: ast.stmt) -> bool:
+    """Whether a statement is an assert, or asserts under a condition."""
+    if isinstance(statement, ast.If):
+        return all(map(_guards, [*statement.body, *statement.orelse]))
+    return isinstance(statement, ast.Assert)
+
+
 def _plumbing(statement: ast.stmt) -> bool:
-    """Whether a statement is an assert, or one that draws."""
-    if isinstance(statement, ast.Assert):
+    """Whether a statement guards a number, or draws."""
+    if _guards(statement):
         return True
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         return False

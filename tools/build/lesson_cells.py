@@ -82,12 +82,12 @@ def _needed(lesson: Lesson) -> Iterator:
         if cell.cell_type == "code" and (
             "exercise" in cell.metadata
             or cell.metadata.get("locked")
-            or _imports(cell.source)
+            or imports(cell.source)
         ):
             yield cell
 
 
-def _imports(source: str) -> bool:
+def imports(source: str) -> bool:
     """Whether a cell holds little but imports."""
     kinds = [isinstance(node, ast.Import | ast.ImportFrom) for node in _body(source)]
     return sum(kinds) > len(kinds) / 2

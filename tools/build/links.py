@@ -1,6 +1,10 @@
-"""Links that the build puts into a lesson: to papers, exercises and other lessons."""
+"""What the build puts into a lesson: links to papers, exercises and other lessons.
+
+At the end of a lesson it also draws what was passed so far, unless the lesson does.
+"""
 
 import re
+from collections.abc import Iterable
 
 import nbformat
 from nbformat import NotebookNode
@@ -10,6 +14,7 @@ TITLE = re.compile(r"^# # (\d\d [^:\n]+)", re.MULTILINE)
 # What `exercise` adds to a box: the anchor, and the line's links.
 ANCHOR = re.compile(r'<a id="(?:ex|solved)-[\w-]+"></a>\n\n')
 STEP = re.compile(r" · \[[^\]]+\]\(#(?:ex|solved)-[\w-]+\)")
+SO_FAR = "from helpers.student.overview import progress\n\nprogress()"
 
 Place = tuple[str, str]  # a lesson's name and its short title
 
@@ -56,7 +61,7 @@ def place(name: str, script: str) -> Place:
 def around(
     name: str, before: Place | None, after: Place | None, for_student: bool
 ) -> list[NotebookNode]:
-    """The cells below a lesson's first and after its last: where to go from here.
+    """The cells below a lesson's first and at its end: where to go from here.
 
     Args:
         name: of the lesson, such as "02_attention"
@@ -73,8 +78,27 @@ def around(
         end += f"[model answers](../solutions/{name}.ipynb)."
     else:
         end += "These were the model answers."
-    skip = {"slideshow": {"slide_type": "skip"}}
     return [
-        nbformat.v4.new_markdown_cell(text, metadata=skip, id=f"nav-{number}")
+        nbformat.v4.new_markdown_cell(text, metadata=_skip(), id=f"nav-{number}")
         for number, text in enumerate((way, end))
     ]
+
+
+def so_far(cells: Iterable[NotebookNode]) -> list[NotebookNode]:
+    """The cells near a lesson's end that draw what was passed so far.
+
+    Args:
+        cells: of the lesson; one that draws it already leaves nothing to add
+    """
+    if any("helpers.student.overview" in cell.source for cell in cells):
+        return []
+    text = "What you have passed so far, here and in the other lessons:"
+    return [
+        nbformat.v4.new_markdown_cell(text, metadata=_skip(), id="so-far"),
+        nbformat.v4.new_code_cell(SO_FAR, metadata=_skip(), id="so-far-code"),
+    ]
+
+
+def _skip() -> dict:
+    """Metadata of a cell that is on no slide."""
+    return {"slideshow": {"slide_type": "skip"}}

@@ -136,7 +136,7 @@ def _notebook(lesson: Lesson, for_student: bool) -> NotebookNode:
         cells = [cell for cell in cells if not _for_instructors(cell)]
     top, end = links.around(lesson.name, lesson.before, lesson.after, for_student)
     cells[1:1] = [top] * bool(top.source)
-    cells += [end] * bool(end.source)
+    cells += [*links.so_far(lesson.cells), end]
     cells = [part for cell in cells for part in fold(cell)]
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=copy.deepcopy(METADATA))
     notebook.nbformat_minor = 5

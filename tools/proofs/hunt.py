@@ -57,7 +57,7 @@ def hunt(exercise: Exercise) -> Catch:
     unnamed = replace(exercise, misconceptions=())  # only the verdict is asked for
     tried, survivors = 0, []
     for mutant in mutants(cell, lines):
-        answers = _answers(exercise, mutant.source, world)
+        answers = answers_of(exercise, mutant.source, world)
         tried += 1
         if answers is None or not all(_passes(unnamed, answers, s) for s in SEEDS):
             continue
@@ -91,7 +91,7 @@ def solution_cell(exercise: Exercise) -> tuple[str, set[int]]:
     return solved(source, where), numbers
 
 
-def _answers(exercise: Exercise, source: str, world: dict[str, Any]) -> tuple | None:
+def answers_of(exercise: Exercise, source: str, world: dict[str, Any]) -> tuple | None:
     """What a mutant's cell defines; None where it can't even be executed."""
     namespace = dict(world)
     try:
