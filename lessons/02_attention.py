@@ -838,8 +838,8 @@ real = torch.ones(4, 4, dtype=torch.bool)
 real[0, 2:] = False  # two tokens of sequence 0 are padding
 whole = attention(square, square, square)
 
-for name, laid in (("(B, T)", real), ("(B, 1, T)", real[:, None, :])):
-    change = attention(square, square, square, laid) - whole  # (B, T, K)
+for name, some in (("(B, T)", real), ("(B, 1, T)", real[:, None, :])):
+    change = attention(square, square, square, some) - whole  # (B, T, K)
     touched = change.abs().amax((1, 2)) > 1e-6  # (B,)
     print(f"{name:10} sequences changed: {touched.nonzero().flatten().tolist()}")
 
