@@ -370,7 +370,7 @@ for name, brought in (("one query", 0.3), ("another", -2.0)):
 # Your parts go in if their checks pass; otherwise the course's stand in. Run this cell
 # again when you have solved one more.
 
-# %% locked=true tags=["nbval-check-output"]
+# %% locked=true
 mine = OwnParts()
 mine.take("8.1", Encoder)
 mine.take("8.3", AdditiveAttention)
