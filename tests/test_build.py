@@ -680,7 +680,7 @@ RED = {
         notebook_metadata,
         f"{GIVEN}: its metadata or format is not its lesson's.",
     ),
-    "a missing cell": (drop_cell, f"{GIVEN} has 18 cells, its lesson 19."),
+    "a missing cell": (drop_cell, f"{GIVEN} has 19 cells, its lesson 20."),
     "outputs for students": (
         damage(
             "given",

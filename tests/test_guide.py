@@ -159,6 +159,9 @@ def test_old_pages_are_noticed_and_written_again(tmp_path):
     (tmp_path / "docs").mkdir()
     for path in DOCS:
         (tmp_path / "docs" / path.name).write_bytes(path.read_bytes())
+    made = tmp_path / "helpers" / "exercises" / "written.json"
+    made.parent.mkdir(parents=True)
+    made.write_text(guide.opened(LESSONS), "utf-8")
     (tmp_path / "docs" / "written.md").write_text("old")
     told = guide.stale(tmp_path, LESSONS)
     assert [said.split()[0] for said in told] == ["docs/written.md"]
