@@ -4,9 +4,8 @@
 # **What if a word needs two things from its sentence, and one set of weights is too
 # few?**
 #
-# You need: lesson 02, or its ideas: query, key, value, softmax, a mask. Time: about
-# 120 minutes, of which 40 are the core path (★). Everything runs on your laptop's
-# CPU.
+# You need: lesson 02, or its ideas: query, key, value, softmax, a mask. Time:
+# {minutes}. Everything runs on your laptop's CPU.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can

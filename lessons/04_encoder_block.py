@@ -4,8 +4,8 @@
 # **What does attention need around it to become a model? And is the thing you build
 # really BERT?**
 #
-# You need: lessons 02 and 03. Time: about 120 minutes, of which 65 are the core path
-# (★). Everything runs on your laptop's CPU, without a network.
+# You need: lessons 02 and 03. Time: {minutes}. Everything runs on your laptop's CPU,
+# without a network.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can

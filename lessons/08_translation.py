@@ -3,9 +3,8 @@
 #
 # **What is lost when a sentence has to pass through one vector?**
 #
-# You need: lessons 06 and 07. Time: about 120 minutes, of which 80 are the core path
-# (★). Run in one go, the notebook takes {run time} on one core, most of it for six
-# trainings.
+# You need: lessons 06 and 07. Time: {minutes}. Run in one go, the notebook takes
+# {run time} on one core, most of it for six trainings.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can

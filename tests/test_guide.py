@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from helpers.checks.engine import examine, exercises
+from helpers.checks.engine import examine
 from tools.build import guide, stubs
-from tools.build.notebooks import lesson_paths, read
+from tools.build.notebooks import known_exercises, lesson_paths, read
 from tools.build.stubs import LessonError
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSONS = [read(path) for path in lesson_paths(ROOT)]
-NUMBERS = {lesson.number for lesson in LESSONS}
 DOCS = sorted((ROOT / "docs").glob("*.md"))
-EVERY = [one for one in exercises() if one.lesson in NUMBERS]
+EVERY = [one for lesson in LESSONS for one in known_exercises(lesson).values()]
 
 
 def page(name):
@@ -99,18 +98,6 @@ def test_a_lab_holds_the_core_path_and_what_fits():
         core = [one for one in known if one.core]
         assert all(one in chosen for one in core)
         assert chosen == core or sum(one.minutes for one in chosen) <= guide.LAB
-
-
-def test_a_lesson_takes_at_least_as_long_as_its_exercises():
-    """But for open ones, which have no end."""
-    for lesson in LESSONS[1:]:
-        first = " ".join(lesson.cells[0].source.split())
-        said = re.search(r"about (\d+) minutes, of which (\d+) are the core", first)
-        known = [one for one in EVERY if one.lesson == lesson.number]
-        known = [one for one in known if one.kind != "open"]
-        assert int(said[1]) >= sum(one.minutes for one in known), lesson.name
-        core = sum(one.minutes for one in known if one.core)
-        assert int(said[2]) >= core, lesson.name
 
 
 def test_the_example_of_a_new_exercise_is_right():

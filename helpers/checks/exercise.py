@@ -118,7 +118,7 @@ class Exercise:
     title: str
     kind: str  # one of KINDS
     difficulty: int  # 1 to 5
-    minutes: int
+    minutes: int = 0  # of open exercises; tools/build/minutes.py counts the others
     points: int = 0  # 0: not graded
     core: bool = False  # on the core path of the lesson
     exact: bool = False  # the dtype is part of what is asked: float32 is not enough

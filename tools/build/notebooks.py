@@ -20,7 +20,7 @@ import copy
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jupytext
@@ -29,7 +29,7 @@ from nbformat import NotebookNode
 
 from helpers.checks.engine import exercises
 from helpers.checks.exercise import Exercise
-from tools.build import budgets, links
+from tools.build import budgets, links, minutes
 from tools.build.folds import fold
 from tools.build.stubs import LessonError, markdown_stub, regions, solved, stub
 
@@ -72,7 +72,12 @@ def read(path: Path) -> Lesson:
         cell.metadata.pop("lines_to_next_cell", None)
         if cell.cell_type == "markdown":
             cell.source = budgets.said(cell.source, path.stem, path.parents[1])
-    return Lesson(path.stem, tuple(notebook.cells), *_neighbours(path))
+    lesson = Lesson(path.stem, tuple(notebook.cells), *_neighbours(path))
+    top = lesson.cells[0]
+    if minutes.TOKEN in top.source:
+        said = minutes.said(lesson.cells, known_exercises(lesson))
+        top.source = top.source.replace(minutes.TOKEN, said)
+    return lesson
 
 
 def _neighbours(path: Path) -> tuple[links.Place | None, ...]:
@@ -126,9 +131,12 @@ def solution(lesson: Lesson) -> NotebookNode:
 
 
 def known_exercises(lesson: Lesson) -> dict[str, Exercise]:
-    """The exercises that helpers/exercises knows for a lesson."""
+    """The exercises that helpers/exercises knows for a lesson, with their minutes."""
     every = (one for one in exercises() if one.lesson == lesson.number)
-    return {exercise.id: exercise for exercise in every}
+    return {
+        one.id: replace(one, minutes=minutes.of_exercise(one, lesson.cells))
+        for one in every
+    }
 
 
 def _notebook(lesson: Lesson, for_student: bool) -> NotebookNode:

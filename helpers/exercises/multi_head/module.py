@@ -650,7 +650,6 @@ EXERCISES = (
         "Multi-head attention",
         "class",
         difficulty=3,
-        minutes=25,
         points=5,
         core=True,
         answers=(
