@@ -4,12 +4,14 @@ import sys
 import textwrap
 
 import pytest
+from nbformat import v4
 
 from helpers.checks import CheckFailed, judge, kept, progress
 from helpers.checks.engine import find
 from helpers.exercises.attention.variants.scaled import VARIANTS
 from helpers.student.own_parts import OwnParts
 from helpers.student.presence import GRADERS
+from tests.person import run_all
 from tools.build.lesson_cells import is_needed, lesson, run_cell
 from tools.build.notebooks import checked_exercise
 from tools.build.stubs import solved
@@ -40,7 +42,7 @@ class Notebook:
     """Cells that share their names, and remember what ran as IPython does."""
 
     def __init__(self):
-        self.names = {"__name__": "__main__", "In": [""]}
+        self.names = {"__name__": "__main__", "In": [""], "open": open}
 
     def run(self, *cells):
         for cell in map(textwrap.dedent, cells):
@@ -112,6 +114,22 @@ def test_from_the_first_attention_to_the_search_on_own_answers(work, capsys):
     assert "the course's" not in said
     assert "your encoder, right sentence first: 20 of 20" in said
     assert {str(work / kept.FOLDER / f"{one}.py") for one in ("2.2", "3.2")} <= ran
+
+
+@pytest.mark.notebooks
+@pytest.mark.filterwarnings("ignore")  # those of jupyter's own parts
+def test_one_kernel_keeps_what_another_takes(tmp_path):
+    imported = "from helpers.checks import check"
+    second = (imported, f"%matplotlib inline\n{AROUND}", OWN_ATTENTION, CHECK_22)
+    third = """from helpers.student.own_parts import OwnParts
+mine = OwnParts()
+mine.take("2.2")
+print(mine)"""
+    for name, cells in (("02.ipynb", second), ("03.ipynb", [third])):
+        book = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
+        run_all(book, tmp_path / name)
+    said = "yours, kept by lesson 02\nThis run uses your scaled_dot_product_attention."
+    assert said in book.cells[0].outputs[0].text
 
 
 @pytest.mark.lesson(2, 3)

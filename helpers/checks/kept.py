@@ -6,6 +6,7 @@ the student wrote and ran; where a program executes a notebook it is never read.
 """
 
 import ast
+import builtins
 import inspect
 import symtable
 from collections.abc import Iterator, Mapping
@@ -143,7 +144,12 @@ class Collected:
         self.names.add(name)
         if name in self._writing_themselves():
             return
-        statement = making(name, self.cells)
+        try:
+            statement = making(name, self.cells)
+        except NotKept:
+            if hasattr(builtins, name):  # IPython gives notebooks an `open` of its own
+                return
+            raise
         for other in sorted(_needed(ast.unparse(statement))):
             self.need(other)
         if all(ast.dump(statement) != ast.dump(one) for one in self.statements):
