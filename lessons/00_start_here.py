@@ -12,8 +12,8 @@
 # learns to is called a **transformer**. You will build one from its parts, run them on
 # real pretrained weights, and watch them search, translate and write.
 #
-# You need: Python, and the little PyTorch that a section of this page lists. Time:
-# about 35 minutes, of which 30 are the core path (★).
+# You need: Python, and the little PyTorch that a section of this page lists.
+# Time: {minutes}.
 
 # %% [markdown] slide="skip"
 # All of it runs on your own laptop, with the network off. This page shows first what

@@ -10,9 +10,8 @@
 # means. Still, ask it for the words closest to *animal*, *street* and *tired*. Then ask
 # what *it* is in each of the two sentences.
 #
-# You need: vectors, the dot product, a little PyTorch. Time: about 150 minutes, of
-# which 80 are the core path (★). Everything runs on your laptop's CPU, without a
-# network.
+# You need: vectors, the dot product, a little PyTorch. Time: {minutes}.
+# Everything runs on your laptop's CPU, without a network.
 
 # %%
 import math

@@ -4,8 +4,7 @@
 # **How can a word take from the other words just what it needs?**
 #
 # You need: word vectors (lesson 01), the dot product, a little PyTorch.
-# Time: about 120 minutes, of which 65 are the core path (★). Everything runs on your
-# laptop's CPU, without a network.
+# Time: {minutes}. Everything runs on your laptop's CPU, without a network.
 
 # %% [markdown] slide="slide"
 # ## Who was tired?
@@ -676,8 +675,15 @@ def target(rows: Tensor) -> Tensor:
 
 
 # %%
+def one_step(head: type[nn.Module]) -> None:
+    """What a step of training does, for a model with such a head."""
+    (rows,) = digit_rows(1, size=64, seed=0)
+    logits, _ = OneHeadModel(head)(rows)
+    F.cross_entropy(logits.mT, target(rows)).backward()
+
+
 mine = OwnParts()
-mine.take("2.4", SelfAttention)
+mine.take("2.4", SelfAttention, step=one_step)
 
 _ = torch.manual_seed(0)
 model = OneHeadModel(mine.SelfAttention)
@@ -824,7 +830,7 @@ show("rows sum to", late.sum(-1))
 # %% [markdown] slide="slide"
 # ## Bugs from the wild
 #
-# Three mistakes that have been made in earnest. None of them has to raise an error.
+# Two mistakes that have been made in earnest. Neither of them has to raise an error.
 
 # %% [markdown]
 # **The square trap.** What if the mask of 2.4 keeps its shape (B, T) instead of getting
@@ -893,35 +899,6 @@ for name, function in (("wrong", wrong_root), ("right", attention)):
     for some in (five, torch.cat([five, five])):
         _, weights = function(some, some, some, **more)
         show(f"{name:5} {len(some):2} tokens, ratio", weights[2, 2] / weights[2, 0])
-
-# %% [markdown] exercise="2.5c"
-# **The cell that was run again.** A notebook shows the scores of one query (less a
-# constant, which changes no softmax) and these weights, and they do not fit together: a
-# cell like `W = F.softmax(W, dim=1)` was run more than once. **How often** was the
-# softmax applied? Experiment, then store a whole number.
-
-# %% locked=true
-row_of_scores = torch.tensor([0.0000, 0.1831, 0.0153, 0.1121, 0.1459])
-printed_weights = torch.tensor([0.1964, 0.2037, 0.1970, 0.2007, 0.2021])
-
-# %% exercise="2.5c"
-### BEGIN SOLUTION
-times_applied = 2
-### END SOLUTION
-
-# %%
-check("2.5c", times_applied)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint: a pointer</summary>
-#
-# Apply the softmax once and compare. Then feed the result in again.
-# </details>
-
-# %% [markdown]
-# A cell that assigns to the name it reads gives another result each time it runs. Give
-# results new names, and before you believe a notebook choose *Restart Kernel and Run
-# All*.
 
 # %% [markdown] slide="slide"
 # ## Going further
@@ -1002,6 +979,38 @@ check("2.3b", impossible_entries)
 #
 # p_i and p_j are positive and together at most 1. How large can their product be?
 # </details>
+
+# %% [markdown]
+# ### A cell that was run again
+
+# %% [markdown] exercise="2.5c"
+# A notebook shows the scores of one query (less a constant, which changes no softmax)
+# and these weights, and they do not fit together: a cell like `W = F.softmax(W, dim=1)`
+# was run more than once. **How often** was the softmax applied? Experiment, then store
+# a whole number.
+
+# %% locked=true
+row_of_scores = torch.tensor([0.0000, 0.1831, 0.0153, 0.1121, 0.1459])
+printed_weights = torch.tensor([0.1964, 0.2037, 0.1970, 0.2007, 0.2021])
+
+# %% exercise="2.5c"
+### BEGIN SOLUTION
+times_applied = 2
+### END SOLUTION
+
+# %%
+check("2.5c", times_applied)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint: a pointer</summary>
+#
+# Apply the softmax once and compare. Then feed the result in again.
+# </details>
+
+# %% [markdown]
+# A cell that assigns to the name it reads gives another result each time it runs. Give
+# results new names, and before you believe a notebook choose *Restart Kernel and Run
+# All*.
 
 # %% [markdown] slide="slide"
 # ### Five spellings of one formula

@@ -3,8 +3,8 @@
 #
 # **How can a model write, word by word, while it keeps an eye on what it has read?**
 #
-# You need: lessons 03 and 04. Time: about 120 minutes, of which 75 are the core path
-# (★). Everything runs on your laptop's CPU, without a network.
+# You need: lessons 03 and 04. Time: {minutes}. Everything runs on your laptop's CPU,
+# without a network.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can

@@ -3,9 +3,8 @@
 #
 # **How does a model learn to write without ever seeing the answer?**
 #
-# You need: lessons 02 to 05. Time: about 115 minutes, of which 85 are the core path
-# (★). Run in one go, the notebook takes {run time} on one core, most of it for the
-# training.
+# You need: lessons 02 to 05. Time: {minutes}. Run in one go, the notebook takes
+# {run time} on one core, most of it for the training.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can

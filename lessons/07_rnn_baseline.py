@@ -3,9 +3,8 @@
 #
 # **How does a network remember what it has read, and for how long?**
 #
-# You need: lesson 06, and for the end lesson 02. Time: about 130 minutes, of which 75
-# are the core path (★). Run in one go, the notebook takes {run time} on one core, most
-# of it for the three trainings at the end.
+# You need: lesson 06, and for the end lesson 02. Time: {minutes}. Run in one go, the
+# notebook takes {run time} on one core, most of it for the three trainings at the end.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can

@@ -3,9 +3,8 @@
 #
 # **What is lost when a sentence has to pass through one vector?**
 #
-# You need: lessons 06 and 07. Time: about 120 minutes, of which 80 are the core path
-# (★). Run in one go, the notebook takes {run time} on one core, most of it for six
-# trainings.
+# You need: lessons 06 and 07. Time: {minutes}. Run in one go, the notebook takes
+# {run time} on one core, most of it for six trainings.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can
@@ -370,7 +369,7 @@ for name, brought in (("one query", 0.3), ("another", -2.0)):
 # Your parts go in if their checks pass; otherwise the course's stand in. Run this cell
 # again when you have solved one more.
 
-# %% locked=true tags=["nbval-check-output"]
+# %% locked=true
 mine = OwnParts()
 mine.take("8.1", Encoder)
 mine.take("8.3", AdditiveAttention)

@@ -3,9 +3,8 @@
 #
 # **How does a model that never saw a rating learn to give one?**
 #
-# You need: lesson 04. Time: about 130 minutes, of which 80 are the core path (★).
-# Run in one go, the notebook takes {run time} on one core, most of it for the
-# fine-tuning: start that, then read on.
+# You need: lesson 04. Time: {minutes}. Run in one go, the notebook takes {run time} on
+# one core, most of it for the fine-tuning: start that, then read on.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can

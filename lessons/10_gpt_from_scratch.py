@@ -3,9 +3,8 @@
 #
 # **What is left of the Transformer when there is nothing to translate?**
 #
-# You need: lessons 05 to 07. Time: about 120 minutes, of which 85 are the core path
-# (★). Run in one go, the notebook takes {run time} on one core, most of it for the
-# trainings.
+# You need: lessons 05 to 07. Time: {minutes}. Run in one go, the notebook takes
+# {run time} on one core, most of it for the trainings.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can

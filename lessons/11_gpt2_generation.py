@@ -3,8 +3,7 @@
 #
 # **A language model gives you thousands of numbers. Which word do you write?**
 #
-# You need: lessons 02, 05 and 06, best also 10. Time: about 140 minutes, of which 90
-# are the core path (★).
+# You need: lessons 02, 05 and 06, best also 10. Time: {minutes}.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.checks import progress
+from helpers.checks import kept, progress
 from tools import backup, lab
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,6 +28,8 @@ def work(tmp_path):
     (work / lab.LOCK).touch()
     (work / ".secret").write_text("no")
     (work / progress.NAME).write_text('{"2.1": "passed"}')
+    (work / kept.FOLDER).mkdir()
+    (work / kept.FOLDER / "2.1.py").write_text("softmax = 1")
     return work
 
 
@@ -41,6 +43,7 @@ def clock(monkeypatch):
 
 
 INSIDE = {
+    "work/.answers/2.1.py",
     "work/.course.json",
     "work/.progress.json",
     "work/02.ipynb",
@@ -63,7 +66,7 @@ def back_up(work):
 
 
 def test_the_course_s_hidden_files_are_known():
-    assert backup.COURSE == (progress.MARKER, progress.NAME)
+    assert backup.COURSE == (progress.MARKER, progress.NAME, kept.FOLDER)
 
 
 def test_a_change_is_backed_up_once(work, clock):
@@ -71,7 +74,7 @@ def test_a_change_is_backed_up_once(work, clock):
     [copy] = copies(work)
     assert names(copy) == INSIDE
     assert told == (
-        f"Backed up {work} to {copy} (4 files); the newest 10 backups are kept."
+        f"Backed up {work} to {copy} (5 files); the newest 10 backups are kept."
     )
     assert back_up(work) == []  # nothing has changed
     (work / "02.ipynb").write_text("more answers")
@@ -104,7 +107,7 @@ def test_a_backup_has_bounds_and_notebooks_come_first(work, clock, monkeypatch):
     (work / "data.csv").write_text("0" * 900)
     (work / "03.ipynb").write_text("0" * 990)
     [told] = back_up(work)
-    assert "(5 files, 2 too large for it)" in told
+    assert "(6 files, 2 too large for it)" in told
     assert names(copies(work)[0]) == INSIDE | {"work/03.ipynb"}
     assert back_up(work) == []  # a file that was left out does not count as a change
 
@@ -134,7 +137,7 @@ def test_an_export_goes_on_elsewhere(work, tmp_path):
     there.mkdir()
     told = backup.export(work, there)
     [copy] = there.iterdir()
-    assert told.startswith(f"Packed 5 files of {work} into {copy} (")
+    assert told.startswith(f"Packed 6 files of {work} into {copy} (")
     assert names(copy) == INSIDE | {"work/large.bin"}
     shutil.unpack_archive(copy, there)
     notebooks = tmp_path / "notebooks"

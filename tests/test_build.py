@@ -314,7 +314,7 @@ BOX = """\
 
 ### ★ Exercise 7.1: Title
 
-*function · core path · difficulty 2 of 5 · about 5 minutes · 2 points* · \
+*function · core path · difficulty 2 of 5 · about 6 minutes · 2 points* · \
 [7.2 →](#ex-7-2)
 
 Double it."""
@@ -358,7 +358,7 @@ def test_a_slide_has_no_links_between_exercises(built):
     source = cell_of(built.solved, "ex-7-2-task")[1].source
     assert links.unlinked(source) == (
         "### Exercise 7.2: Title\n\n*class · more · difficulty 2 of 5 "
-        "· about 5 minutes · 1 point*\n\nA layer."
+        "· about 7 minutes · 1 point*\n\nA layer."
     )
 
 

@@ -1,5 +1,7 @@
 """`OwnParts`: a student's answers where they pass, the course's elsewhere."""
 
+import re
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -34,6 +36,22 @@ def test_a_right_answer_is_taken(capsys):
     assert capsys.readouterr().out == "mine.LayerNorm: yours\n"
 
 
+def test_a_graded_notebook_that_sees_no_exercises_uses_its_own(monkeypatch, capsys):
+    def hidden(name):
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr("helpers.checks.engine.import_module", hidden)
+    mine = OwnParts()
+    with pytest.raises(ModuleNotFoundError):
+        mine.take("4.2", LayerNorm)
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    mine.take("4.2", LayerNorm)
+    assert mine.LayerNorm is LayerNorm
+    assert capsys.readouterr().out == ""
+    with pytest.raises(ModuleNotFoundError):
+        mine.take("4.2")
+
+
 @pytest.mark.parametrize("wrong", [WithoutEps, ..., None])
 def test_for_anything_else_the_course_steps_in(wrong, capsys):
     mine = OwnParts()
@@ -53,3 +71,84 @@ def test_a_part_can_be_taken_again_once_it_is_right():
     mine.take("4.2", WithoutEps)
     mine.take("4.2", LayerNorm)
     assert mine.LayerNorm is LayerNorm
+
+
+# --- a part that is too slow to train with --------------------------------------------
+
+
+class Slow(LayerNorm):
+    def forward(self, x):
+        for _ in range(2000):
+            y = super().forward(x)
+        return y
+
+
+class Narrow(LayerNorm):
+    def forward(self, x):
+        return super().forward(x[..., : 1 << 62]) if len(x) < 64 else x.wide
+
+
+def step(part):
+    return part(6)(torch.ones(64, 6))
+
+
+@pytest.fixture
+def at_home(monkeypatch):
+    monkeypatch.delenv("COURSE_PROGRESS")
+
+
+@pytest.mark.parametrize(
+    "own, said",
+    [
+        (Slow, r"since a step takes [\d,]+ ms with yours and 0 with it"),
+        (Narrow, "since a step raises AttributeError with yours"),
+    ],
+)
+def test_for_a_part_that_can_t_be_trained_with_the_course_steps_in(
+    own, said, capsys, at_home
+):
+    mine = OwnParts()
+    mine.take("4.2", own, step=step)
+    assert mine.LayerNorm is find("4.2").answers[0].reference
+    line = capsys.readouterr().out
+    assert re.fullmatch(f"mine.LayerNorm: the course's, {said}\n", line)
+    assert str(mine) == "This run uses the course's LayerNorm."
+
+
+def test_a_part_as_fast_as_the_course_s_is_trained(capsys, at_home):
+    mine = OwnParts()
+    mine.take("4.2", LayerNorm, step=step)
+    assert mine.LayerNorm is LayerNorm
+    assert str(mine) == "This run uses your LayerNorm."
+
+
+def test_under_nbval_no_step_is_measured():
+    mine = OwnParts()
+    mine.take("4.2", LayerNorm, step=lambda part: 1 / 0)
+    assert mine.LayerNorm is LayerNorm
+
+
+def test_a_graded_notebook_trains_no_slow_part(monkeypatch):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    mine = OwnParts()
+    mine.take("4.2", Slow, step=step)
+    assert mine.the_courses() == ["LayerNorm"]
+
+
+# --- whose parts ----------------------------------------------------------------------
+
+
+def test_a_run_says_whose_parts_it_uses():
+    mine = OwnParts()
+    assert str(mine) == "This run uses no parts."
+    mine.take("4.2", LayerNorm)
+    mine.take("4.1", ...)
+    assert str(mine) == "This run uses your LayerNorm and the course's FeedForward."
+
+
+def test_several_answers_of_one_exercise_are_taken():
+    mine = OwnParts()
+    mine.take("3.1")
+    assert mine.the_courses() == ["split_heads", "merge_heads"]
+    x = torch.randn(2, 5, 6)
+    assert torch.equal(mine.merge_heads(mine.split_heads(x, 3)), x)

@@ -111,8 +111,8 @@ def test_advice_names_mistakes_and_keeps_the_solution():
     from helpers.checks.engine import find
     from tools.slides.cells import advice
 
-    text = advice(find("2.2"))
-    assert "20 minutes" in text and "core path" in text
+    text = advice(find("2.2"), "*function · about 20 minutes · 4 points*")
+    assert "core path: 20 minutes alone." in text
     assert find("2.2").misconceptions[0].done in text
 
 

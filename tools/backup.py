@@ -16,8 +16,8 @@ import zlib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Hidden files are the business of other programs, except for these two.
-COURSE = (".course.json", ".progress.json")
+# What is hidden is the business of other programs, except for these.
+COURSE = (".course.json", ".progress.json", ".answers")
 KEPT = 10  # backups
 LARGEST = 20_000_000  # bytes of a file that is backed up; `make export` takes any
 MOST = 50_000_000  # bytes in one backup, before they are packed
@@ -88,14 +88,15 @@ def files_of(work: Path) -> list[Path]:
     """The student's files, sorted; nothing hidden but what the course keeps there."""
     found = []
     for folder, folders, names in os.walk(work):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        paths = [Path(folder, name) for name in names]
-        found += [
-            path
-            for path in paths
-            if (path.name in COURSE or not path.name.startswith(".")) and path.is_file()
-        ]
+        folders[:] = filter(_theirs, folders)
+        paths = [Path(folder, name) for name in filter(_theirs, names)]
+        found += [path for path in paths if path.is_file()]
     return sorted(found)
+
+
+def _theirs(name: str) -> bool:
+    """Whether a file or folder is the student's, or kept for them by the course."""
+    return name in COURSE or not name.startswith(".")
 
 
 def pack(work: Path, files: list[Path], target: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from helpers.checks.report import Report
 from helpers.files import locked, write_whole
-from helpers.student.presence import notebook_folder, person_present
+from helpers.student.presence import GRADERS, notebook_folder, person_present
 
 MARKER = ".course.json"  # left by tools/lab.py in the student's folder
 LOCK = ".course.lock"  # for all that write there: several kernels, and tools/lab.py
@@ -27,11 +27,7 @@ def record(report: Report, folder: Path | None = None) -> None:
         folder: Where; by default beside the notebook.
     """
     folder = folder or notebook_folder()
-    if folder.name == SOLUTIONS:  # model answers pass, and are nobody's progress
-        return
-    if os.environ.get("COURSE_PROGRESS") == "off" or "NBGRADER_EXECUTION" in os.environ:
-        return
-    if not (folder / MARKER).exists() and not person_present():
+    if not recording(folder):
         return
     state = "borrowed" if report.borrowed else report.outcome
     try:
@@ -39,6 +35,16 @@ def record(report: Report, folder: Path | None = None) -> None:
             _add(report.exercise, state, folder)
     except OSError:
         return  # a full disk must not stop a check
+
+
+def recording(folder: Path) -> bool:
+    """Whether a person works in a folder, and not a test, a grader or the build."""
+    if folder.name == SOLUTIONS:  # model answers pass, and are nobody's progress
+        return False
+    graded = any(name in os.environ for name in GRADERS)
+    if graded or os.environ.get("COURSE_PROGRESS") == "off":
+        return False
+    return (folder / MARKER).exists() or person_present()
 
 
 def _add(exercise: str, state: str, folder: Path) -> None:

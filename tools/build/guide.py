@@ -1,9 +1,11 @@
 """What instructors read, written from the lessons and the checks.
 
-`make build` writes two pages, and `make check` says when they are out of date:
+`make build` writes three files, and `make check` says when they are out of date:
 
 - docs/instructors.md: a part per lesson, between two marks; the rest is by hand;
-- docs/written.md: written questions with their model answers and rubrics.
+- docs/written.md: written questions with their model answers and rubrics;
+- helpers/exercises/written.json: the same for `model_answer`, which opens one of them
+  to a student who has answered. It is plain text, as are the solutions beside it.
 
 A third list is not committed, and written when somebody wants to read it:
 
@@ -13,6 +15,7 @@ A third list is not committed, and written when somebody wants to read it:
 """
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -27,7 +30,7 @@ from tools.build.notebooks import (
     lesson_paths,
     read,
 )
-from tools.build.stubs import LessonError, solved
+from tools.build.stubs import LessonError, markdown_stub, solved
 
 START, END = "<!-- lessons: written by `make build` -->", "<!-- /lessons -->"
 MADE = (
@@ -156,6 +159,20 @@ def written(lessons: list[Lesson]) -> str:
     return "\n\n".join(pages) + "\n"
 
 
+def opened(lessons: list[Lesson]) -> str:
+    """What `model_answer` reads: each answer's cell as it was, and the model answer."""
+    cells = (cell for lesson in lessons for cell in lesson.cells)
+    answers = {
+        number: {
+            "untouched": markdown_stub(cell.source, f"answer {number}"),
+            "answer": solved(cell.source, f"answer {number}").strip(),
+        }
+        for cell in cells
+        if (number := cell.metadata.get("answer"))
+    }
+    return json.dumps(answers, indent=1, ensure_ascii=False) + "\n"
+
+
 def parts(text: str, lessons: list[Lesson]) -> str:
     """The guide with its part per lesson up to date.
 
@@ -170,8 +187,9 @@ def parts(text: str, lessons: list[Lesson]) -> str:
 
 
 PAGES: dict[str, Callable[[str, list[Lesson]], str]] = {
-    "instructors.md": parts,
-    "written.md": lambda _, lessons: written(lessons),
+    "docs/instructors.md": parts,
+    "docs/written.md": lambda _, lessons: written(lessons),
+    "helpers/exercises/written.json": lambda _, lessons: opened(lessons),
 }
 
 
@@ -179,24 +197,26 @@ def _pages(root: Path, lessons: list[Lesson]):
     """Yield (path, text as it is, text as it should be) where there is a guide."""
     if (root / "docs" / "instructors.md").exists():
         for name, make in PAGES.items():
-            path = root / "docs" / name
+            path = root / name
             text = path.read_text("utf-8") if path.exists() else ""
             yield path, text, make(text, lessons)
 
 
 def stale(root: Path, lessons: list[Lesson]) -> list[str]:
-    """What is out of date in docs/, a sentence each."""
+    """What is out of date, a sentence each."""
     return [
-        f"docs/{path.name} is not what the lessons and checks say. Run `make build`."
+        f"{path.relative_to(root)} is not what the lessons and checks say. "
+        "Run `make build`."
         for path, text, new in _pages(root, lessons)
         if text != new
     ]
 
 
 def write(root: Path, lessons: list[Lesson]) -> None:
-    """Bring the pages in docs/ up to date."""
+    """Bring these files up to date."""
     for path, text, new in _pages(root, lessons):
         if text != new:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(new, "utf-8")
 
 

@@ -8,10 +8,11 @@ import ast
 import io
 import itertools
 import linecache
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from functools import cache
 from typing import Any
+
+from nbformat import NotebookNode
 
 from tools.build.notebooks import Lesson, lesson_paths, read
 from tools.build.stubs import solved, stub
@@ -68,7 +69,7 @@ def stubs(number: int) -> dict[str, Any]:
 
 def _run(number: int, cut) -> dict[str, Any]:
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    for cell in _needed(lesson(number)):
+    for cell in filter(is_needed, lesson(number).cells):
         exercise = cell.metadata.get("exercise")
         source = cut(cell.source, exercise) if exercise else cell.source
         with redirect_stdout(io.StringIO()):  # a bug hunt prints its evidence
@@ -76,15 +77,13 @@ def _run(number: int, cut) -> dict[str, Any]:
     return namespace
 
 
-def _needed(lesson: Lesson) -> Iterator:
-    """The cells that an answer may rely on: imports, locked code and answers."""
-    for cell in lesson.cells:
-        if cell.cell_type == "code" and (
-            "exercise" in cell.metadata
-            or cell.metadata.get("locked")
-            or imports(cell.source)
-        ):
-            yield cell
+def is_needed(cell: NotebookNode) -> bool:
+    """Whether an answer may rely on a cell: imports, locked code and answers."""
+    return cell.cell_type == "code" and bool(
+        "exercise" in cell.metadata
+        or cell.metadata.get("locked")
+        or imports(cell.source)
+    )
 
 
 def imports(source: str) -> bool:

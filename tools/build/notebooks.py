@@ -11,7 +11,8 @@ A lesson is a py:percent script. The headers of its cells carry what is more tha
     # %% tags=["nbval-check-output"]   deterministic: CI compares the output
 
 The check is a cell of its own, `check("2.2", scaled_dot_product_attention)`. The build
-adds the links (links.py) and folds what a reader need not see (folds.py).
+adds the links (links.py), folds what a reader need not see (folds.py), and puts a cell
+that opens the model answer behind the answer to a written question.
 """
 
 import ast
@@ -19,7 +20,7 @@ import copy
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jupytext
@@ -28,13 +29,17 @@ from nbformat import NotebookNode
 
 from helpers.checks.engine import exercises
 from helpers.checks.exercise import Exercise
-from tools.build import budgets, links
+from tools.build import budgets, links, minutes
 from tools.build.folds import fold
 from tools.build.stubs import LessonError, markdown_stub, regions, solved, stub
 
 ROOT = Path(__file__).resolve().parents[2]
 IMPORT = "from helpers.checks import borrow, check"  # what a check cell needs
 LENDING = re.compile(r"^from helpers\.checks import (?=check\b)", re.MULTILINE)
+MODEL_ANSWER = "model-answer"  # tag of a cell that opens one
+OPENING = """from helpers.student.written import model_answer
+
+model_answer("{}")"""
 METADATA = {
     "kernelspec": {
         "display_name": "Python 3 (ipykernel)",
@@ -67,7 +72,12 @@ def read(path: Path) -> Lesson:
         cell.metadata.pop("lines_to_next_cell", None)
         if cell.cell_type == "markdown":
             cell.source = budgets.said(cell.source, path.stem, path.parents[1])
-    return Lesson(path.stem, tuple(notebook.cells), *_neighbours(path))
+    lesson = Lesson(path.stem, tuple(notebook.cells), *_neighbours(path))
+    top = lesson.cells[0]
+    if minutes.TOKEN in top.source:
+        said = minutes.said(lesson.cells, known_exercises(lesson))
+        top.source = top.source.replace(minutes.TOKEN, said)
+    return lesson
 
 
 def _neighbours(path: Path) -> tuple[links.Place | None, ...]:
@@ -121,9 +131,12 @@ def solution(lesson: Lesson) -> NotebookNode:
 
 
 def known_exercises(lesson: Lesson) -> dict[str, Exercise]:
-    """The exercises that helpers/exercises knows for a lesson."""
+    """The exercises that helpers/exercises knows for a lesson, with their minutes."""
     every = (one for one in exercises() if one.lesson == lesson.number)
-    return {exercise.id: exercise for exercise in every}
+    return {
+        one.id: replace(one, minutes=minutes.of_exercise(one, lesson.cells))
+        for one in every
+    }
 
 
 def _notebook(lesson: Lesson, for_student: bool) -> NotebookNode:
@@ -137,7 +150,7 @@ def _notebook(lesson: Lesson, for_student: bool) -> NotebookNode:
     top, end = links.around(lesson.name, lesson.before, lesson.after, for_student)
     cells[1:1] = [top] * bool(top.source)
     cells += [*links.so_far(lesson.cells), end]
-    cells = [part for cell in cells for part in fold(cell)]
+    cells = [part for cell in cells for part in (*fold(cell), *_opening(cell))]
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=copy.deepcopy(METADATA))
     notebook.nbformat_minor = 5
     return notebook
@@ -178,6 +191,16 @@ def _cell(cell: NotebookNode, known: dict, for_student: bool) -> NotebookNode:
         "markdown": nbformat.v4.new_markdown_cell,
     }
     return kinds[cell.cell_type](source, metadata=meta, id=name or "later")
+
+
+def _opening(cell: NotebookNode) -> list[NotebookNode]:
+    """Behind the answer to a written question: a cell that opens the model answer."""
+    if cell.cell_type != "markdown" or "nbgrader" not in cell.metadata:
+        return []
+    exercise_id = cell.id.removeprefix("ex-").replace("-", ".")
+    meta = {"slideshow": {"slide_type": "skip"}, "tags": [MODEL_ANSWER]}
+    source = OPENING.format(exercise_id)
+    return [nbformat.v4.new_code_cell(source, metadata=meta, id=f"{cell.id}-model")]
 
 
 def _link(lesson: Lesson, cells: list[NotebookNode], for_student: bool) -> None:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tools.build import budgets
+from tools.build import budgets, minutes
 from tools.build.notebooks import Lesson, known_exercises
 from tools.build.stubs import LessonError
 
@@ -15,18 +15,18 @@ def row(lesson: Lesson, times: dict[str, float]) -> str:
     """One line of the table: link, question, exercises, minutes, run time.
 
     Raises:
-        LessonError: The lesson's first cell lacks its title, question or minutes.
+        LessonError: The lesson's first cell lacks its title or question.
     """
     first = lesson.cells[0].source
     title = re.search(r"^# \d\d (.+)$", first, re.MULTILINE)
     question = re.search(r"\*\*(.+?\?)\*\*", first, re.DOTALL)
-    minutes = re.search(r"(\w+) minutes", first)
-    if not (title and question and minutes):
+    if not (title and question):
         raise LessonError(
-            "the first cell needs a title ('# 02 ...'), a bold question and minutes."
+            "the first cell needs a title ('# 02 ...') and a bold question."
         )
-    exercises = known_exercises(lesson).values()
-    core = sum(exercise.core for exercise in exercises)
+    known = known_exercises(lesson)
+    core = sum(exercise.core for exercise in known.values())
+    path, whole = (one.rounded for one in minutes.of_lesson(lesson.cells, known))
     number = lesson.name[:2]
     link = f"[{number} {title[1]}](notebooks/{lesson.name}.ipynb)"
     asked = " ".join(question[1].split())
@@ -34,8 +34,8 @@ def row(lesson: Lesson, times: dict[str, float]) -> str:
     cells = (
         link,
         asked,
-        f"{len(exercises)} ({core} ★)",
-        minutes[1],
+        f"{len(known)} ({core} ★)",
+        f"{whole} ({path} ★)",
         budgets.rounded(runs) if runs else "not measured",
     )
     return f"| {' | '.join(cells)} |"

@@ -79,12 +79,15 @@ def chosen(root: Path, numbers: list[str]) -> list[Path]:
         raise CourseError(str(error)) from None
 
 
-def lay_out(course: Path, notebooks: list[Path]) -> list[str]:
+def lay_out(
+    course: Path, notebooks: list[Path], model_answers: bool = True
+) -> list[str]:
     """Make or renew an nbgrader course.
 
     Args:
         course: Its folder; what nbgrader knows about submissions there is kept.
         notebooks: The student notebooks that are released.
+        model_answers: Whether the cells stay that open those of written questions.
 
     Returns:
         The assignments' names.
@@ -102,7 +105,7 @@ def lay_out(course: Path, notebooks: list[Path]) -> list[str]:
         for notebook in notebooks:
             source = course / "source" / notebook.stem / notebook.name
             source.parent.mkdir(parents=True, exist_ok=True)
-            source.write_text(_self_reliant(notebook), "utf-8")
+            source.write_text(_self_reliant(notebook, model_answers), "utf-8")
             _generate(course, notebook.stem)
     except OSError as error:
         raise CourseError(
@@ -111,7 +114,7 @@ def lay_out(course: Path, notebooks: list[Path]) -> list[str]:
     return [notebook.stem for notebook in notebooks]
 
 
-def _self_reliant(path: Path) -> str:
+def _self_reliant(path: Path, model_answers: bool) -> str:
     """A notebook whose check cells import `check` themselves.
 
     A student's notebook imports it once, at its top. That cell is the student's, and
@@ -120,6 +123,12 @@ def _self_reliant(path: Path) -> str:
     from tools.build import notebooks
 
     notebook = nbformat.read(path, nbformat.NO_CONVERT)
+    if not model_answers:
+        notebook.cells = [
+            cell
+            for cell in notebook.cells
+            if notebooks.MODEL_ANSWER not in cell.metadata.get("tags", [])
+        ]
     for cell in notebook.cells:
         if cell.cell_type == "code" and notebooks.checked_exercise(cell.source):
             call = cell.source.removeprefix(notebooks.IMPORT).strip()

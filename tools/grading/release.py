@@ -27,9 +27,18 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         default=root / "build" / "nbgrader",
         help="folder of the course; default: build/nbgrader",
     )
+    parser.add_argument(
+        "--no-model-answers",
+        action="store_true",
+        help="leave out the cells that open the model answers of written questions",
+    )
     options = parser.parse_args(arguments)
     try:
-        names = lay_out(options.course, chosen(root, options.lessons))
+        names = lay_out(
+            options.course,
+            chosen(root, options.lessons),
+            model_answers=not options.no_model_answers,
+        )
     except CourseError as error:
         print(error, file=sys.stderr)
         return 1

@@ -60,7 +60,7 @@ def slides(solution: NotebookNode, student: NotebookNode) -> list[Slide]:
             deck[0].kind = "slide"
         if part == "-task":
             deck[-1].exercise = exercise
-            deck[-1].notes.append(advice(exercise))
+            deck[-1].notes.append(advice(exercise, cell.source))
             cell.source = unlinked(cell.source)
         if cell.id in drawn:  # what a figure is drawn from is not the point either
             cell.metadata.setdefault("tags", []).append(TAG)
@@ -102,10 +102,17 @@ def _imports(cell: NotebookNode) -> bool:
     return len(rest) < len(body) and seeds
 
 
-def advice(exercise: Exercise) -> str:
-    """What a speaker wants to know about an exercise, without its solution."""
+def advice(exercise: Exercise, task: str) -> str:
+    """What a speaker wants to know about an exercise, without its solution.
+
+    Args:
+        exercise: what the checks know of it
+        task: its text, whose box says how long it takes
+    """
     path = "core path" if exercise.core else "more"
-    text = f"**Exercise {exercise.id}**, {path}: {exercise.minutes} minutes alone."
+    minutes = re.search(r"about (\d+ minutes)", task)
+    alone = f": {minutes[1]} alone" if minutes else ""
+    text = f"**Exercise {exercise.id}**, {path}{alone}."
     usual = [f"- {one.done}" for one in exercise.misconceptions[:MOST_MISTAKES]]
     return "\n\n".join(
         [text, *(["What goes wrong:\n\n" + "\n".join(usual)] * bool(usual))]

@@ -108,7 +108,6 @@ EXERCISES = (
         "The query that fetches a given value",
         "function",
         difficulty=4,
-        minutes=15,
         points=2,
         answers=(Answer("query_for", query_for, {"query": "d_head"}),),
         cases=_fetch_cases,
@@ -120,7 +119,6 @@ EXERCISES = (
         "A row with nothing to attend to",
         "written",
         difficulty=3,
-        minutes=8,
         points=3,
     ),
 )

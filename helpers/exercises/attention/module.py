@@ -358,7 +358,6 @@ EXERCISES = (
         "Self-attention as a module",
         "class",
         difficulty=3,
-        minutes=20,
         points=4,
         core=True,
         answers=(

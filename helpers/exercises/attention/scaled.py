@@ -466,7 +466,6 @@ EXERCISES = (
         "Scaled dot-product attention",
         "function",
         difficulty=3,
-        minutes=20,
         points=4,
         core=True,
         answers=(

@@ -366,7 +366,6 @@ EXERCISES = (
         "A softmax that survives large numbers",
         "function",
         difficulty=2,
-        minutes=10,
         points=2,
         core=True,
         answers=(Answer("softmax", softmax, {"probabilities": "as x"}),),
@@ -380,7 +379,6 @@ EXERCISES = (
         "The gradient of softmax",
         "function",
         difficulty=3,
-        minutes=12,
         points=2,
         answers=(
             Answer(
@@ -410,7 +408,6 @@ EXERCISES = (
         "A printed gradient that cannot be",
         "value",
         difficulty=2,
-        minutes=4,
         points=1,
         answers=(Answer("impossible_entries", (1, 3)),),
         cases=lambda seed: [Case("your value", look=_places)],

@@ -225,7 +225,6 @@ EXERCISES = (
         "A head that guesses words",
         "class",
         difficulty=2,
-        minutes=8,
         points=2,
         answers=(
             Answer(
@@ -254,7 +253,6 @@ EXERCISES = (
         "Bug hunt: what do stop words take away?",
         "value",
         difficulty=1,
-        minutes=4,
         points=1,
         answers=(Answer("left", LEFT),),
         cases=lambda seed: value_cases(),

@@ -464,7 +464,6 @@ EXERCISES = (
         "Ask it for stars",
         "function",
         difficulty=2,
-        minutes=8,
         points=2,
         answers=(
             Answer(
@@ -483,7 +482,6 @@ EXERCISES = (
         "Evaluate",
         "function",
         difficulty=3,
-        minutes=12,
         points=3,
         core=True,
         answers=(Answer("evaluate", evaluate, {"loss": "", "accuracy": ""}),),

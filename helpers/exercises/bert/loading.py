@@ -318,7 +318,6 @@ EXERCISES = (
         "Load it with five labels",
         "function",
         difficulty=1,
-        minutes=4,
         points=1,
         answers=(Answer("load_five", load_five, {"model": ""}),),
         cases=_load_cases,
@@ -330,7 +329,6 @@ EXERCISES = (
         "What a head may read",
         "function",
         difficulty=2,
-        minutes=6,
         points=2,
         answers=(
             Answer(

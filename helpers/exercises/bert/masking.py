@@ -447,7 +447,6 @@ EXERCISES = (
         "Hide tokens: 80, 10, 10",
         "function",
         difficulty=3,
-        minutes=15,
         points=3,
         core=True,
         answers=(

@@ -455,7 +455,6 @@ EXERCISES = (
         "Does this sentence follow?",
         "function",
         difficulty=2,
-        minutes=12,
         points=3,
         core=True,
         answers=(Answer("sentence_pairs", sentence_pairs, {"pairs": ""}),),

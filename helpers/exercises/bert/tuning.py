@@ -386,7 +386,6 @@ EXERCISES = (
         "AdamW, and one pass of fine-tuning",
         "function",
         difficulty=3,
-        minutes=12,
         points=3,
         answers=(
             Answer("make_optimizer", make_optimizer, {"optimizer": ""}),
@@ -397,6 +396,6 @@ EXERCISES = (
         "schedule",
         misconceptions=OPTIMIZER_MISTAKES + EPOCH_MISTAKES,
     ),
-    Exercise("9.9", "Why is it so bad?", "written", difficulty=3, minutes=12, points=4),
+    Exercise("9.9", "Why is it so bad?", "written", difficulty=3, points=4),
     Exercise("9.10", "Beat it", "open", difficulty=4, minutes=30),
 )

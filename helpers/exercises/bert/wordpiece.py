@@ -297,7 +297,6 @@ EXERCISES = (
         "WordPiece: the longest match first",
         "function",
         difficulty=3,
-        minutes=15,
         points=3,
         core=True,
         answers=(Answer("wordpiece", wordpiece, {"pieces": ""}),),
@@ -306,5 +305,5 @@ EXERCISES = (
         properties=(Property("Do the pieces spell the word", _glue),),
         misconceptions=MISTAKES,
     ),
-    Exercise("9.1b", "Why tokenize?", "written", difficulty=1, minutes=6, points=2),
+    Exercise("9.1b", "Why tokenize?", "written", difficulty=1, points=2),
 )

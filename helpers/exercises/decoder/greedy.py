@@ -422,7 +422,6 @@ EXERCISES = (
         "Greedy decoding",
         "function",
         difficulty=3,
-        minutes=20,
         points=4,
         core=True,
         answers=(

@@ -363,7 +363,6 @@ EXERCISES = (
         "Bug hunt: the loss below the floor",
         "value",
         difficulty=2,
-        minutes=8,
         points=2,
         answers=(
             Answer("floor", math.log(11)),
@@ -379,7 +378,6 @@ EXERCISES = (
         "Bug hunt: who reads the padding?",
         "function",
         difficulty=2,
-        minutes=8,
         points=1,
         answers=(Answer("mass_on_padding", mass_on_padding, {"mass": ""}),),
         cases=_mass_cases,
@@ -392,7 +390,6 @@ EXERCISES = (
         "Bug hunt: keys and values from the wrong side",
         "probe",
         difficulty=4,
-        minutes=10,
         points=2,
         answers=(Answer("reads_memory", reads_memory, {"verdict": ""}),),
         cases=_patients,
@@ -404,7 +401,6 @@ EXERCISES = (
         "Three readings of one figure",
         "written",
         difficulty=3,
-        minutes=10,
         points=4,
     ),
 )

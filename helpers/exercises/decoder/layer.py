@@ -758,7 +758,6 @@ EXERCISES = (
         "The decoder layer",
         "class",
         difficulty=3,
-        minutes=20,
         points=4,
         core=True,
         answers=(

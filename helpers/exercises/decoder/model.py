@@ -626,7 +626,6 @@ EXERCISES = (
         "The Transformer",
         "class",
         difficulty=3,
-        minutes=20,
         points=4,
         core=True,
         answers=(
@@ -647,7 +646,6 @@ EXERCISES = (
         "How many parameters?",
         "function",
         difficulty=2,
-        minutes=10,
         points=2,
         answers=(Answer("count_parameters", count_parameters, {"parameters": ""}),),
         cases=_count_cases,

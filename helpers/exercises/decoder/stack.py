@@ -341,7 +341,6 @@ EXERCISES = (
         "The decoder",
         "class",
         difficulty=2,
-        minutes=10,
         points=2,
         answers=(
             Answer(

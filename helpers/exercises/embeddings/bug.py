@@ -304,7 +304,6 @@ EXERCISES = (
         "Bug hunt: a test that finds the wrong table",
         "probe",
         difficulty=3,
-        minutes=12,
         points=2,
         answers=(Answer("looks_right", looks_right, {"verdict": ""}),),
         cases=_cases,

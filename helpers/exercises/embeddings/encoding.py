@@ -241,7 +241,6 @@ EXERCISES = (
         "The positional encoding",
         "function",
         difficulty=3,
-        minutes=15,
         points=3,
         core=True,
         exact=True,

@@ -332,7 +332,6 @@ EXERCISES = (
         "Positions as a module",
         "class",
         difficulty=2,
-        minutes=8,
         points=2,
         answers=(
             Answer(
@@ -350,7 +349,6 @@ EXERCISES = (
         "What goes into the first layer",
         "function",
         difficulty=2,
-        minutes=6,
         points=2,
         answers=(
             Answer(

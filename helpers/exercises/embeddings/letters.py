@@ -173,7 +173,6 @@ EXERCISES = (
         "A loss for letters",
         "function",
         difficulty=2,
-        minutes=8,
         points=2,
         core=True,
         answers=(Answer("next_letter_loss", next_letter_loss, {"loss": ""}),),

@@ -261,7 +261,6 @@ EXERCISES = (
         "The embedding layer is a look-up",
         "function",
         difficulty=1,
-        minutes=8,
         points=2,
         core=True,
         answers=(Answer("embed", embed, {"vectors": "as ids, d_model"}),),
@@ -292,7 +291,6 @@ EXERCISES = (
         "Read three indices",
         "value",
         difficulty=1,
-        minutes=4,
         points=1,
         core=True,
         answers=(
@@ -309,7 +307,6 @@ EXERCISES = (
         "Bytes, before you allocate them",
         "value",
         difficulty=1,
-        minutes=3,
         points=1,
         answers=(Answer("table_bytes", 1_200_000_000),),
         cases=lambda seed: value_cases(within=0.005),

@@ -148,7 +148,6 @@ EXERCISES = (
         "A matrix that moves by k positions",
         "function",
         difficulty=4,
-        minutes=12,
         points=2,
         exact=True,
         answers=(Answer("shift_matrix", shift_matrix, {"matrix": "d_model, d_model"}),),
@@ -162,7 +161,6 @@ EXERCISES = (
         "Dog bites man, man bites dog",
         "written",
         difficulty=3,
-        minutes=8,
         points=3,
     ),
 )

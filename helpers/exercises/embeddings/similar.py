@@ -585,7 +585,6 @@ EXERCISES = (
         "Cosine similarity",
         "function",
         difficulty=2,
-        minutes=6,
         points=2,
         core=True,
         answers=(
@@ -601,7 +600,6 @@ EXERCISES = (
         "Neighbours and analogies",
         "function",
         difficulty=3,
-        minutes=12,
         points=3,
         core=True,
         answers=(
@@ -617,7 +615,6 @@ EXERCISES = (
         "Bug hunt: which table was trained?",
         "value",
         difficulty=2,
-        minutes=4,
         points=1,
         answers=(Answer("trained_table", "C"),),
         cases=lambda seed: [Case("your letter", look=_letter)],

@@ -665,7 +665,6 @@ EXERCISES = (
         "What BERT adds to a word",
         "class",
         difficulty=2,
-        minutes=8,
         points=2,
         answers=(
             Answer(
@@ -684,7 +683,6 @@ EXERCISES = (
         "BERT's weights in your encoder",
         "function",
         difficulty=4,
-        minutes=14,
         points=4,
         answers=(
             Answer("load_bert", load_bert, {"vectors at real tokens": "token, d"}),
@@ -698,7 +696,6 @@ EXERCISES = (
         "Your encoder is BERT",
         "function",
         difficulty=3,
-        minutes=5,
         points=3,
         answers=(Answer("my_bert", my_bert, {"vectors at real tokens": "token, d"}),),
         cases=_my_cases,

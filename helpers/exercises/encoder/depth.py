@@ -171,7 +171,6 @@ EXERCISES = (
         "The gradient of every layer",
         "function",
         difficulty=3,
-        minutes=8,
         points=2,
         answers=(Answer("gradient_by_depth", gradient_by_depth, {"norms": "layer"}),),
         cases=_cases,
@@ -183,7 +182,6 @@ EXERCISES = (
         "Forty-eight layers",
         "written",
         difficulty=3,
-        minutes=8,
         points=3,
     ),
 )

@@ -187,7 +187,6 @@ EXERCISES = (
         "The feed-forward network",
         "class",
         difficulty=2,
-        minutes=8,
         points=2,
         answers=(
             Answer(
@@ -207,7 +206,6 @@ EXERCISES = (
         "How many numbers does it learn?",
         "value",
         difficulty=2,
-        minutes=3,
         points=1,
         answers=(Answer("feed_forward_parameters", 721_500),),
         cases=lambda seed: value_cases(),

@@ -263,7 +263,6 @@ EXERCISES = (
         "Bug hunt: a test for layer norms",
         "probe",
         difficulty=3,
-        minutes=8,
         points=2,
         answers=(Answer("is_layer_norm", is_layer_norm, {"verdict": ""}),),
         cases=_patients,
@@ -275,7 +274,6 @@ EXERCISES = (
         "Bug hunt: can only add a tensor",
         "function",
         difficulty=2,
-        minutes=4,
         points=1,
         answers=(
             Answer("pre_norm_step", pre_norm_step, {"x": "batch, length, d_model"}),

@@ -598,7 +598,6 @@ EXERCISES = (
         "The encoder layer",
         "class",
         difficulty=3,
-        minutes=20,
         points=4,
         core=True,
         answers=(

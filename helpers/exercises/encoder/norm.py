@@ -384,7 +384,6 @@ EXERCISES = (
         "Layer norm",
         "class",
         difficulty=2,
-        minutes=12,
         points=3,
         core=True,
         answers=(Answer("LayerNorm", LayerNorm, {"output": "batch, length, d_model"}),),

@@ -154,7 +154,6 @@ EXERCISES = (
         "One vector per sentence",
         "function",
         difficulty=2,
-        minutes=5,
         points=1,
         answers=(Answer("mean_pool", mean_pool, {"sentence": "batch, d_model"}),),
         cases=_cases,

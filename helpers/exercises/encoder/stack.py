@@ -457,7 +457,6 @@ EXERCISES = (
         "The encoder",
         "class",
         difficulty=3,
-        minutes=15,
         points=4,
         core=True,
         answers=(

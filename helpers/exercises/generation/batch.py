@@ -118,7 +118,6 @@ EXERCISES = (
         "Positions in a left-padded batch",
         "function",
         difficulty=2,
-        minutes=6,
         points=2,
         answers=(Answer("positions_of", places, {"positions": "batch, length"}),),
         cases=_cases,

@@ -491,7 +491,6 @@ EXERCISES = (
         "Beam search",
         "function",
         difficulty=4,
-        minutes=25,
         points=5,
         core=True,
         answers=(

@@ -276,7 +276,6 @@ EXERCISES = (
         "No run of n tokens twice",
         "function",
         difficulty=3,
-        minutes=15,
         points=4,
         core=True,
         answers=(
@@ -309,7 +308,6 @@ EXERCISES = (
         "Detective work: the misspelt word",
         "value",
         difficulty=2,
-        minutes=5,
         points=2,
         core=True,
         answers=(Answer("forbidden", (" don", "'t")),),

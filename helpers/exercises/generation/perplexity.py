@@ -167,7 +167,6 @@ EXERCISES = (
         "The perplexity of a text",
         "function",
         difficulty=2,
-        minutes=10,
         points=2,
         answers=(Answer("perplexity", reference, {"perplexity": ""}),),
         cases=_cases,
@@ -193,7 +192,6 @@ EXERCISES = (
         "What reinforcement learning from human feedback adds",
         "written",
         difficulty=3,
-        minutes=12,
         points=3,
     ),
 )

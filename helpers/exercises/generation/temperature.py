@@ -151,7 +151,6 @@ EXERCISES = (
         "Temperature",
         "function",
         difficulty=1,
-        minutes=5,
         points=1,
         core=True,
         answers=(Answer("apply_temperature", reference, {"logits": "batch, token"}),),

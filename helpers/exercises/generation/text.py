@@ -353,7 +353,6 @@ EXERCISES = (
         "Generate a text",
         "function",
         difficulty=3,
-        minutes=15,
         points=3,
         answers=(Answer("generate_text", generate_text, {"text": ""}),),
         cases=_cases,

@@ -215,7 +215,6 @@ EXERCISES = (
         "Top-k: the likeliest few",
         "function",
         difficulty=2,
-        minutes=12,
         points=3,
         core=True,
         answers=(Answer("top_k_filter", reference, {"logits": "batch, token"}),),

@@ -302,7 +302,6 @@ EXERCISES = (
         "Top-p: the likeliest share",
         "function",
         difficulty=3,
-        minutes=15,
         points=4,
         core=True,
         answers=(Answer("top_p_filter", reference, {"logits": "batch, token"}),),

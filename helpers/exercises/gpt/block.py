@@ -386,7 +386,6 @@ EXERCISES = (
         "A GPT block",
         "class",
         difficulty=2,
-        minutes=12,
         points=3,
         core=True,
         answers=(
@@ -406,7 +405,6 @@ EXERCISES = (
         "Bug hunt: a figure with one arrow too many",
         "value",
         difficulty=1,
-        minutes=4,
         points=1,
         answers=(Answer("must_go", ("cross_attention", "norm2")),),
         cases=lambda seed: value_cases(),

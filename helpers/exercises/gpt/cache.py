@@ -529,7 +529,6 @@ EXERCISES = (
         "Read each token once: the cache",
         "function",
         difficulty=4,
-        minutes=25,
         points=5,
         core=True,
         answers=(

@@ -273,7 +273,6 @@ EXERCISES = (
         "Find the two heads",
         "function",
         difficulty=3,
-        minutes=15,
         points=3,
         answers=(
             Answer("previous_token_score", previous_token_score, {"score": "heads"}),

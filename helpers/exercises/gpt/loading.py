@@ -306,7 +306,6 @@ EXERCISES = (
         "GPT-2's weights in your own model",
         "function",
         difficulty=3,
-        minutes=15,
         points=3,
         answers=(Answer("load_gpt2", load_gpt2, {"what came back": ""}),),
         cases=_cases,

@@ -216,7 +216,6 @@ EXERCISES = (
         "The loss, and the shift in it",
         "function",
         difficulty=2,
-        minutes=8,
         points=2,
         core=True,
         answers=(Answer("language_model_loss", language_model_loss, {"loss": ""}),),

@@ -374,7 +374,6 @@ EXERCISES = (
         "GPT",
         "class",
         difficulty=3,
-        minutes=12,
         points=3,
         core=True,
         answers=(

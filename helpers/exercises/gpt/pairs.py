@@ -382,7 +382,6 @@ EXERCISES = (
         "Byte pairs",
         "function",
         difficulty=2,
-        minutes=15,
         points=4,
         core=True,
         answers=(

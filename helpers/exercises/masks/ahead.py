@@ -134,7 +134,6 @@ EXERCISES = (
         "The look-ahead mask",
         "function",
         difficulty=2,
-        minutes=6,
         points=2,
         core=True,
         answers=(Answer("look_ahead_mask", reference, {"mask": "query, key"}),),

@@ -260,7 +260,6 @@ EXERCISES = (
         "Pairs into a batch, and the target shifted",
         "function",
         difficulty=2,
-        minutes=12,
         points=3,
         core=True,
         answers=(

@@ -334,7 +334,6 @@ EXERCISES = (
         "Is it causal? Write the test",
         "probe",
         difficulty=4,
-        minutes=15,
         points=3,
         answers=(Answer("is_causal", is_causal, {"verdict": ""}),),
         cases=_patients,

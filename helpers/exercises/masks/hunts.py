@@ -8,7 +8,6 @@ EXERCISES = (
         "Bug hunt: the printed mask is the evidence",
         "value",
         difficulty=3,
-        minutes=8,
         points=2,
         core=True,
         answers=(Answer("seen_by_first", (1, 2, 3)),),
@@ -47,7 +46,6 @@ EXERCISES = (
         "Why the training loss can't show it",
         "written",
         difficulty=3,
-        minutes=8,
         points=3,
     ),
 )

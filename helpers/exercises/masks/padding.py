@@ -175,7 +175,6 @@ EXERCISES = (
         "The padding mask",
         "function",
         difficulty=2,
-        minutes=8,
         points=2,
         core=True,
         answers=(Answer("padding_mask", reference, AXES),),

@@ -116,7 +116,6 @@ EXERCISES = (
         "The learning rate of the paper",
         "function",
         difficulty=2,
-        minutes=8,
         points=1,
         answers=(Answer("noam_schedule", reference, {"rate": ""}),),
         cases=_cases,

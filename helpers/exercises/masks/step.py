@@ -409,7 +409,6 @@ EXERCISES = (
         "One step of training",
         "function",
         difficulty=4,
-        minutes=18,
         points=4,
         core=True,
         answers=(Answer("train_step", train_step),),

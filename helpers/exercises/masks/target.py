@@ -212,7 +212,6 @@ EXERCISES = (
         "The target mask",
         "function",
         difficulty=2,
-        minutes=8,
         points=2,
         core=True,
         answers=(Answer("target_mask", reference, AXES),),

@@ -273,7 +273,6 @@ EXERCISES = (
         "Heads with a width of their own",
         "class",
         difficulty=3,
-        minutes=12,
         points=3,
         answers=(Answer("HeadByHead", HeadByHead, RETURNS, parts=PARTS),),
         cases=_cases,

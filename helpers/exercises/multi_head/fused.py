@@ -223,7 +223,6 @@ EXERCISES = (
         "Three projections in one",
         "class",
         difficulty=4,
-        minutes=12,
         points=2,
         answers=(
             Answer(

@@ -207,7 +207,6 @@ EXERCISES = (
         "A real layer in your own module",
         "function",
         difficulty=3,
-        minutes=12,
         points=3,
         answers=(Answer("load_pretrained_attention", load_pretrained_attention),),
         cases=_cases,

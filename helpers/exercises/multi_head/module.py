@@ -23,6 +23,7 @@ from helpers.exercises.attention.shared import (
 )
 from helpers.exercises.kit import exchanging, normal
 from helpers.models.attention import attention
+from helpers.models.multi_head import MultiHeadAttention as Layer
 from helpers.models.multi_head import merge_heads, split_heads
 
 PARTS = ("W_q", "W_k", "W_v", "W_o")
@@ -101,6 +102,39 @@ class MultiHeadAttention(nn.Module):
         query, key, value = map(self.split, self.project(query, key, value))
         found, weights = self.attend(query, key, value, mask)
         return self.finish(self.merge(found), weights)
+
+
+def as_layer(own: Callable) -> type:
+    """A student's 3.2 in the form of the course's layer, for the layers of lesson 04.
+
+    Args:
+        own: the class; its instances return (output, weights)
+
+    Returns:
+        A class whose instances return the output alone, and take BERT's four layers.
+    """
+
+    class Attention(nn.Module):
+        """A student's attention inside a layer."""
+
+        def __init__(self, d_model: int, num_heads: int) -> None:
+            super().__init__()
+            self.own = own(d_model, num_heads)
+
+        def forward(
+            self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+        ) -> Tensor:
+            """(B, T, D), (B, S, D) twice -> (B, T, D)."""
+            output, _ = self.own(query, key, value, mask)
+            return output
+
+        def copy_layers(self, *layers: nn.Linear) -> "Attention":
+            """Copy the weights of W_q, W_k, W_v and W_o; returns itself."""
+            for name, layer in zip(PARTS, layers, strict=True):
+                getattr(self.own, name).load_state_dict(layer.state_dict())
+            return self
+
+    return Attention
 
 
 swap = exchanging(MultiHeadAttention)
@@ -616,11 +650,17 @@ EXERCISES = (
         "Multi-head attention",
         "class",
         difficulty=3,
-        minutes=25,
         points=5,
         core=True,
         answers=(
-            Answer("MultiHeadAttention", MultiHeadAttention, RETURNS, parts=PARTS),
+            Answer(
+                "MultiHeadAttention",
+                MultiHeadAttention,
+                RETURNS,
+                parts=PARTS,
+                stand_in=Layer,
+                fit=as_layer,
+            ),
         ),
         cases=_cases,
         proves="four projections, heads, scale, masks of four shapes, gradients",

@@ -200,7 +200,6 @@ EXERCISES = (
         "What does each head look at?",
         "function",
         difficulty=3,
-        minutes=12,
         points=3,
         answers=(Answer("head_scores", head_scores, RETURNS),),
         cases=_cases,
@@ -213,7 +212,6 @@ EXERCISES = (
         "Find the neighbour head",
         "value",
         difficulty=2,
-        minutes=4,
         points=1,
         answers=(Answer("neighbour_head", (0, 2)), Answer("looks_at", "previous")),
         cases=lambda seed: [

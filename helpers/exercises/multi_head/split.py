@@ -309,7 +309,6 @@ EXERCISES = (
         "Split and merge heads",
         "function",
         difficulty=2,
-        minutes=12,
         points=3,
         core=True,
         answers=(

@@ -173,7 +173,6 @@ EXERCISES = (
         "How steep are they?",
         "function",
         difficulty=2,
-        minutes=5,
         points=1,
         exact=True,
         answers=(

@@ -203,7 +203,6 @@ EXERCISES = (
         "Characters to numbers, and back",
         "function",
         difficulty=1,
-        minutes=5,
         points=1,
         answers=(
             Answer("encode", encode, {"ids": "length"}),

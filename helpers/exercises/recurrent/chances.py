@@ -254,7 +254,6 @@ EXERCISES = (
         "Temperature and top-k",
         "function",
         difficulty=2,
-        minutes=6,
         points=2,
         answers=(Answer("chances", chances, {"chances": "batch, vocabulary"}),),
         cases=_cases,

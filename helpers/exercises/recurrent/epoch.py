@@ -393,7 +393,6 @@ EXERCISES = (
         "One epoch of training",
         "function",
         difficulty=3,
-        minutes=12,
         points=3,
         core=True,
         locates=False,  # once a step is wrong, no number of a later one is known

@@ -203,7 +203,6 @@ EXERCISES = (
         "One step of a GRU",
         "function",
         difficulty=3,
-        minutes=10,
         points=3,
         core=True,
         answers=(Answer("gru_step", gru_step, {"new state": "batch, hidden"}),),

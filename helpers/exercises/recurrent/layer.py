@@ -449,7 +449,6 @@ EXERCISES = (
         "A network that reads a text",
         "class",
         difficulty=3,
-        minutes=12,
         points=4,
         core=True,
         answers=(

@@ -244,7 +244,6 @@ EXERCISES = (
         "One step of an LSTM",
         "function",
         difficulty=3,
-        minutes=12,
         points=3,
         core=True,
         answers=(

@@ -281,7 +281,6 @@ EXERCISES = (
         "How long does it remember?",
         "function",
         difficulty=4,
-        minutes=10,
         points=2,
         answers=(Answer("influence", influence, {"norms": "length"}),),
         cases=_cases,
@@ -293,7 +292,6 @@ EXERCISES = (
         "Is it the vanishing gradient?",
         "written",
         difficulty=3,
-        minutes=8,
         points=3,
     ),
 )

@@ -290,7 +290,6 @@ EXERCISES = (
         "Keep writing",
         "function",
         difficulty=3,
-        minutes=8,
         points=2,
         answers=(Answer("sample", sample, {"ids": "batch, length"}),),
         cases=_cases,

@@ -146,7 +146,6 @@ EXERCISES = (
         "One step of an RNN",
         "function",
         difficulty=2,
-        minutes=6,
         points=2,
         core=True,
         answers=(Answer("rnn_step", rnn_step, {"new state": "batch, hidden"}),),

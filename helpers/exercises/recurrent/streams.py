@@ -302,7 +302,6 @@ EXERCISES = (
         "Batches that continue the text",
         "function",
         difficulty=3,
-        minutes=12,
         points=3,
         core=True,
         answers=(Answer("batches", batches, {"a list of pairs": ""}),),

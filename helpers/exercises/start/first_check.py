@@ -106,7 +106,6 @@ EXERCISES = (
         "The mean of each row",
         "function",
         difficulty=1,
-        minutes=3,
         core=True,
         answers=(Answer("row_means", row_means, {"means": "x without its last axis"}),),
         cases=_cases,

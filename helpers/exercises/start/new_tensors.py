@@ -205,7 +205,6 @@ EXERCISES = (
         "A longer table, of the same kind",
         "function",
         difficulty=2,
-        minutes=5,
         core=True,
         exact=True,
         answers=(Answer("pad_rows", pad_rows, {"padded": "length, columns"}),),

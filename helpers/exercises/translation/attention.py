@@ -456,7 +456,6 @@ EXERCISES = (
         "Additive attention",
         "class",
         difficulty=3,
-        minutes=15,
         points=4,
         core=True,
         answers=(
@@ -477,7 +476,6 @@ EXERCISES = (
         "Bug hunt: an evenly dark map",
         "value",
         difficulty=3,
-        minutes=6,
         points=2,
         answers=(Answer("sum_of_the_weights", 5),),
         cases=lambda seed: value_cases(),

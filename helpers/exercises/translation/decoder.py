@@ -237,7 +237,6 @@ EXERCISES = (
         "One vector into a sentence",
         "class",
         difficulty=2,
-        minutes=10,
         points=3,
         core=True,
         answers=(

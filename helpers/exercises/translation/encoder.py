@@ -287,7 +287,6 @@ EXERCISES = (
         "A sentence into one vector",
         "class",
         difficulty=2,
-        minutes=12,
         points=3,
         core=True,
         answers=(

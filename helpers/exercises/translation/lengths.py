@@ -263,7 +263,6 @@ EXERCISES = (
         "Exact match by length",
         "function",
         difficulty=2,
-        minutes=10,
         points=2,
         answers=(
             Answer("match_by_length", match_by_length, {"a dictionary of shares": ""}),

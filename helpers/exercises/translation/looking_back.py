@@ -483,7 +483,6 @@ EXERCISES = (
         "A decoder that looks back",
         "class",
         difficulty=4,
-        minutes=18,
         points=4,
         core=True,
         answers=(

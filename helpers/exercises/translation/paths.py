@@ -184,7 +184,6 @@ EXERCISES = (
         "Steps between two distant words",
         "function",
         difficulty=3,
-        minutes=12,
         points=3,
         answers=(Answer("path_length", path_length, {"steps": ""}),),
         cases=_cases,
@@ -196,7 +195,6 @@ EXERCISES = (
         "A short path, and its price",
         "written",
         difficulty=3,
-        minutes=10,
         points=3,
     ),
 )
