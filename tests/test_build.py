@@ -207,6 +207,8 @@ REAL = """\
 "a" + "b"
 
 # %%
+import torch
+
 from helpers.checks import check
 
 # %% [markdown] exercise="0.1"
@@ -220,6 +222,18 @@ def row_means(x):
 
 # %%
 check("0.1", row_means)
+
+# %% [markdown] exercise="0.2"
+# Task.
+
+# %% exercise="0.2"
+def pad_rows(x, length):
+    ### BEGIN SOLUTION
+    return torch.cat([x, x.new_zeros(length - len(x), x.shape[1])])
+    ### END SOLUTION
+
+# %%
+check("0.2", pad_rows)
 """
 DIGEST = """
 import hashlib, sys
@@ -730,7 +744,7 @@ RED = {
         notebook_metadata,
         f"{GIVEN}: its metadata or format is not its lesson's.",
     ),
-    "a missing cell": (drop_cell, f"{GIVEN} has 20 cells, its lesson 21."),
+    "a missing cell": (drop_cell, f"{GIVEN} has 21 cells, its lesson 22."),
     "outputs for students": (
         damage(
             "given",
@@ -1015,7 +1029,7 @@ def test_a_solution_is_executed_in_a_fresh_kernel(tmp_path):
     assert cell.outputs[0].text.startswith("✓ 0.1 passed.")
     assert done.metadata["language_info"] == {"name": "python"}
     counts = [c.get("execution_count") for c in done.cells]
-    assert counts == [None, 1, 2, None, 3, 4, None, 5, None]
+    assert counts == [None, 1, 2, None, 3, 4, None, 5, 6, None, 7, None]
     course.edit("x.mean(-1)", "x.mean(7)")
     status, said = course.run()
     assert status == 1

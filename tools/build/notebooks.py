@@ -75,8 +75,10 @@ def read(path: Path) -> Lesson:
     lesson = Lesson(path.stem, tuple(notebook.cells), *_neighbours(path))
     top = lesson.cells[0]
     if minutes.TOKEN in top.source:
-        said = minutes.said(lesson.cells, known_exercises(lesson))
-        top.source = top.source.replace(minutes.TOKEN, said)
+        source = top.source
+        for _ in range(2):  # what is said is read as well, and counts
+            said = minutes.said(lesson.cells, known_exercises(lesson))
+            top.source = source.replace(minutes.TOKEN, said)
     return lesson
 
 
