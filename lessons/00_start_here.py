@@ -9,8 +9,9 @@
 #
 # One word differs, and *it* is the animal in the first sentence, the street in the
 # second. You knew both at once. How could a computer know? The kind of model that
-# learns to is called a **transformer**. You will build one from its parts, run them on
-# real pretrained weights, and watch them search, translate and write.
+# learns such things from text is called a **transformer**. You will build one from its
+# parts, run them on real pretrained weights, and watch them search, translate and
+# write.
 #
 # You need: Python, and the little PyTorch that a section of this page lists.
 # Time: {minutes}.
@@ -37,7 +38,7 @@ from helpers.experiments.one_head import one_head
 from helpers.figures.start import show_look
 
 # %% [markdown] slide="slide"
-# ## Sixty seconds of what you will have built
+# ## A first look at what you will build
 #
 # ### One: find a sentence by its meaning
 #
@@ -79,8 +80,8 @@ show_look(one_head(sentence, layer=3, head=1), "it")
 # <details><summary>What we saw</summary>
 #
 # The share of *animal* falls from 69 % to 32 %, and that of *street* rises from 5 % to
-# 15 %. What is missing to 100 % goes to two marks that the model puts around each
-# sentence.
+# 15 %. The arcs do not add up to 100 %, because the model also puts a mark before and
+# after each sentence, and the figure leaves out what *it* gives to those two.
 # </details>
 #
 # So this head notices the difference, but it does not settle the question. It is one
@@ -103,11 +104,13 @@ for language in ("de", "fr"):
     print(load_translator(language)(sentence))
 
 # %% [markdown] slide="skip"
-# *sie*, *elle*: the street. Make it *tired*, and both change their mind. These models
-# speak a little language of 93 nouns, 48 verbs and 51 adjectives, so try sentences of
-# everyday things: *has the girl read the book*, or *the old woman gave the dog to the
-# boy*. A word that they lack is named, together with known ones that come close. You
-# build the decoder in lesson 05, and train a whole translator in lesson 06.
+# *sie*, *elle*: the street. Make it *tired*, and both change the pronoun. That does not
+# mean that they know what a street is: in the sentences they have learned from, animals
+# get tired and streets are wide. These models speak a little language of 93 nouns, 48
+# verbs and 51 adjectives, so try sentences of everyday things: *has the girl read the
+# book*, or *the old woman gave the dog to the boy*. If they lack a word, they say
+# which, and suggest similar ones. You build the decoder in lesson 05, and train a whole
+# translator in lesson 06.
 
 # %% [markdown] slide="subslide"
 # ### Four: continue a text
@@ -125,17 +128,18 @@ for draw in (1, 3, 5):
 
 # %% [markdown] slide="skip"
 # Three times the same beginning, three continuations, because each was drawn with other
-# random numbers. It sounds like a manual, and it knows nothing about files. Try *Return
-# a list of*, or other numbers in the brackets. You write a GPT in lesson 10, and in
-# lesson 11 you decide how its next word is chosen.
+# random numbers. It sounds like a manual, but it has only learned which words tend to
+# follow which. Try *Return a list of*, or other numbers in `(1, 3, 5)`. You write a GPT
+# in lesson 10, and in lesson 11 you decide how its next word is chosen.
 
 # %% [markdown] slide="slide"
 # ## How a notebook works
 #
-# The cells share one memory, the **kernel**: what a cell has defined, all later ones
-# know. So their order counts. If you run them in another one, a result may stand on the
-# page that its code does not give. When in doubt, choose *Kernel*, *Restart Kernel and
-# Run All Cells* from the menu: it forgets everything and starts again at the top.
+# The cells share one memory, the **kernel**: once a cell has run, every other cell can
+# use what it defined. That is why the order matters: run the cells in another order,
+# and the page may show a result that its code would no longer give. When in doubt,
+# choose *Kernel*, *Restart Kernel and Run All Cells* from the menu: it forgets
+# everything and starts again at the top.
 #
 # Code that only draws a figure or guards a number in the text is folded: a bar stands
 # in its place, and a click opens it. Run it like any other cell. In later lessons you
@@ -386,8 +390,9 @@ progress()
 #   once more takes the wrong one. Restart and run all before you believe a notebook,
 #   and before you hand one in.
 # - **A line that never ran.** A name is misspelt inside an `if`, and no example in the
-#   notebook goes that way. Nothing is wrong, until somebody does. So try your code with
-#   and without whatever is optional, as our checks do.
+#   notebook goes that way. The mistake stays hidden until someone's input takes
+#   that branch. So try your code with and without whatever is optional, as our checks
+#   do.
 # - **A warning that was switched off.** A library prints too much, so somebody silences
 #   it for good in the first cell. Ten cells later it would have said that part of a
 #   model was not loaded and starts from random numbers. You will see in lesson 09 what
@@ -408,7 +413,7 @@ print(Q, "is still to be written:", Q is Ellipsis)
 # %% [markdown] slide="slide"
 # ## Going further
 #
-# **Random numbers that come again.** What is drawn at random should be the same in your
+# **Random numbers you can repeat.** What is drawn at random should be the same in your
 # notebook as in ours. So every lesson begins with a **seed**, the number from which a
 # random generator starts, and draws that matter have a generator of their own. Run this
 # cell twice: it prints the same.
@@ -455,9 +460,8 @@ print("Python's random starts again:", random.random() == first)
 # transformer dates from 2017. Its plan, layers that take turns in mixing words and in
 # working on each word alone, is still that of most large language models, while many of
 # its parts have been exchanged; it now works on text, images, sound and much else that
-# can be cut into a sequence. This course takes no side in the hype: it measures. And it
-# does not stop half-way with a note "not finished yet", but goes on until your GPT
-# writes.
+# can be cut into a sequence. By the last lesson you will have a GPT of your own, and it
+# will write.
 
 # %% [markdown] slide="subslide"
 # ### The way from here

@@ -6,9 +6,9 @@
 # Read this once: *The animal did not cross the street because it was too tired.* Who
 # was tired? Now change one word: *... because it was too wide.* For you, *it* has
 # become the street. A model can only compute, so every word has to become numbers
-# first. The table below has some for 21,719 words, and nobody told it what any of them
-# means. Still, ask it for the words closest to *animal*, *street* and *tired*. Then ask
-# what *it* is in each of the two sentences.
+# first. Below is a table that has such numbers for 21,719 words, and nobody told it
+# what any of them means. Still, ask it for the words closest to *animal*, *street* and
+# *tired*. Then ask what *it* is in each of the two sentences.
 #
 # You need: vectors, the dot product, a little PyTorch. Time: {minutes}.
 # Everything runs on your laptop's CPU, without a network.
@@ -80,11 +80,11 @@ for text in (tired, "I love Paris", "A transformer was sleepless"):
 
 # %% [markdown]
 # A common word is one token. A rarer one is cut into parts, and `##` marks a part that
-# goes on from the one before (lesson 09 shows how they are chosen). All is
-# **lower-cased**. And *the* has id 1996 both times. Can a model compute with these
-# numbers? It would find *was*, 2001, very close to *the*, and *animal*, 4111, far from
-# both, which is nonsense. The honest translation of an id is **one-hot**: a vector with
-# a 1 at that number and 0 elsewhere.
+# goes on from the one before (lesson 09 shows how they are chosen). The text is
+# **lower-cased** first: capitals become small letters. And *the* has id 1996 both
+# times. Can a model compute with these numbers? It would find *was*, 2001, very close
+# to *the*, and *animal*, 4111, far from both, which is nonsense. The honest translation
+# of an id is **one-hot**: a vector with a 1 at that number and 0 elsewhere.
 
 # %% tags=["nbval-check-output"]
 one_hot = F.one_hot(torch.tensor([0, 1, 2]))  # say: dog, puppy, street
@@ -110,7 +110,8 @@ show("row 2 of E", E[2])
 # %% [markdown]
 # A product with a one-hot vector fetches one row. So nobody multiplies: an embedding
 # layer is a **look-up**. Three numbers fit on paper; spaCy's large English vectors have
-# 300, MiniLM's 384, and OpenAI's text-embedding-3-large 3,072 (January 2024).
+# 300 and MiniLM's 384. (OpenAI's text-embedding-3-large of January 2024 gives 3,072 for
+# a whole text, which is more than a look-up.)
 
 # %% [markdown] exercise="1.1"
 # Write the look-up for a whole batch of sentences. `ids` can have any number of axes;
@@ -259,11 +260,11 @@ check("1.8", next_letter_loss)
 # </details>
 
 # %% [markdown] slide="subslide"
-# The text is 1,075 bundled shop reviews. In each step your loss sees 2,000 letters of
-# it; `backward` computes the **gradient**, which says for each number how the loss
-# changes with it; and Adam, the **optimizer**, moves every number a little so that the
-# loss falls. Nothing in here knows what a vowel is. Which letters do you expect to come
-# together? Say it aloud, then run both cells.
+# The text is 1,075 short reviews, written for this course, of shops that don't exist.
+# In each step your loss sees 2,000 letters of it; `backward` computes the **gradient**,
+# which says for each number how the loss changes with it; and Adam, the **optimizer**,
+# moves every number a little so that the loss falls. The code gets nothing but the
+# text. Which letters do you expect to come together? Say it aloud, then run both cells.
 
 # %% tags=["letters", "nbval-check-output"]
 text = load_text(SONNETS.with_name("reviews.csv"))
@@ -307,13 +308,15 @@ if not shuffle:
 # comes next, so letters with much the same followers end up close. Now change
 # something. With another `seed`, where do the vowels go? With `shuffle = True`, will
 # they still meet? In ten seeds of each (the table is in `docs/experiments.md`), all
-# five had a vowel nearest in the real text, and never all five in the shuffled one.
+# five vowels had another vowel nearest in the real text, and never all five in the
+# shuffled one. But the shuffled text still managed 2.3 of five on average, where chance
+# would give 0.8, so part of the effect is merely how common each letter is.
 
 # %% [markdown]
-# A vector moves only if its letter is read. In `nn.Embedding`, too, only the rows that
-# were looked up get a gradient. A word that never occurs keeps its **initial weights**,
-# the random numbers it began with, unless something else moves them, such as **weight
-# decay**, which pulls all numbers towards 0.
+# A vector starts to move only when its letter is read. In `nn.Embedding`, too, only the
+# rows that were looked up get a gradient. A word that never occurs keeps its **initial
+# weights**, the random numbers it began with, unless something else moves them, such as
+# **weight decay**, which pulls all numbers towards 0.
 
 # %% tags=["nbval-check-output"]
 layer.zero_grad()
@@ -325,9 +328,9 @@ print("rows with a gradient:", touched.tolist())
 # ## Real words, and what spaCy is for
 #
 # The vectors at the top were MiniLM's, kept in **spaCy**, a library for the everyday
-# work on text: it cuts by the rules of a language, marks words, and compares texts by
-# their vectors. Its tokens are not pieces from a list. How many will it make of
-# *Don't*, and of *U.K.*?
+# work on text: it splits text by the rules of a language, labels the words, and
+# compares texts by their vectors. Its tokens are not pieces from a list. How many will
+# it make of *Don't*, and of *U.K.*?
 
 # %% tags=["nbval-check-output"]
 print("token     stop word  has a vector")
@@ -336,12 +339,12 @@ for token in nlp("Don't cross streets in the U.K. without looking."):
 print("without stop words:", [t.text for t in nlp(tired) if not t.is_stop])
 
 # %% [markdown]
-# *Don't* is two tokens and *U.K.* one, points included. **Stop words** are the frequent
-# ones that programs drop when they count what a text is about. Look what is left of our
-# sentence: *not* is gone, and *it*. So drop them to find a topic, never to understand a
-# sentence. And beware of tokens without a vector: spaCy gives zeros, whose cosine with
-# anything is 0 divided by 0. (If spaCy's `en_core_web_lg` is installed, its vectors are
-# used; what the text says about single words is about the bundled table.)
+# *Don't* is two tokens and *U.K.* one, full stops included. **Stop words** are the
+# frequent ones that programs drop when they count what a text is about. Look what is
+# left of our sentence: *not* is gone, and *it*. So drop them to find a topic, never to
+# understand a sentence. And beware of tokens without a vector: spaCy gives zeros, whose
+# cosine with anything is 0 divided by 0. (If spaCy's `en_core_web_lg` is installed, its
+# vectors are used; what the text says about single words is about the bundled table.)
 
 # %% [markdown] slide="slide"
 # ## How alike are two words?
@@ -415,9 +418,9 @@ for one, other in (
     print(f"{nlp(one).similarity(nlp(other)):.2f}  {one} / {other}")
 
 # %% [markdown]
-# The sofa and the couch share no noun and no verb, and are still found alike: a search
-# by meaning is near (lesson 04). But our two sentences get 0.94, and to a mean, *man
-# bites dog* is the same as *dog bites man*. Keep that for the second half of the
+# The first two sentences share no noun and no verb, and are still found alike: that is
+# nearly a search by meaning (lesson 04). But our two sentences get 0.94, and to a mean,
+# *man bites dog* is the same as *dog bites man*. Keep that for the second half of the
 # lesson.
 
 # %% [markdown] exercise="1.3"
@@ -487,9 +490,10 @@ for word in ("dog", "berlin", "swimming", "seven", "bank"):
     print(f"{word:9}", *word_vectors.nearest(word, 6, words, vectors))
 
 # %% [markdown]
-# Nobody told the table that *swam* belongs to *swimming*; it has read text. Note
-# *bank*: one row serves the money and the river, and money won. Lesson 09 shows how a
-# whole encoder gives *bank* a different vector in each sentence. Try words of your own.
+# Nobody entered *swam* beside *swimming*. The model found that useful while it was
+# trained on text, and on pairs of sentences that belong together. Note *bank*: one row
+# serves the money and the river, and money won. Lesson 09 shows how a whole encoder
+# gives *bank* a different vector in each sentence. Try words of your own.
 
 # %% slide="subslide" tags=["nbval-check-output"]
 questions = """man king woman queen; france paris germany berlin; dog puppy cat kitten
@@ -511,9 +515,10 @@ if word_vectors.is_bundled(nlp):
     assert len(right) == 13
 
 # %% [markdown]
-# 13 of our 15 come out, and two don't: Spain gets *barcelona*, Italy gets *italian*. A
-# fair picture needs one more number. How many come out if the three words are **not**
-# excluded?
+# 13 of our 15 come out, and two don't: Spain gets *barcelona*, Italy gets *italian*.
+# That is less impressive than it looks. We chose the questions, five of them about
+# capitals, and there is a rule that helps: the three words that you asked with can't be
+# the answer. Guess how many come out without that rule, then run the cell.
 
 # %% tags=["nbval-check-output"]
 row_of = {word: row for row, word in enumerate(words)}
@@ -525,9 +530,11 @@ print(f"without the exclusion: {count} of {len(asked)} right")
 
 # %% [markdown]
 # One. King − man + woman is nearest to *king*: the step is short, and the rule that
-# forbids *king* does much of the work. The step does point the right way, as a plane
-# shows: **PCA**, principal component analysis, finds the two directions of 384 in which
-# these four words differ most.
+# forbids *king* does much of the work. Does the step at least point the right way?
+# **PCA**, principal component analysis, finds the two directions in 384 dimensions
+# along which these four words differ most, and in that plane the two arrows look nearly
+# parallel. Be careful, though: a plane chosen for four points can hide just what would
+# spoil the picture.
 
 # %% slide="subslide"
 pairs = [("man", "woman"), ("king", "queen")]
@@ -546,7 +553,7 @@ show_figure(
 # for the word before; the price is that the order is lost. Our sentence has *the* at
 # positions 0 and 5, and both have the same row. So each **position** gets a vector of
 # its own, which is **added** to the word's. Which vector? The plain number 0, 1, 2 ...
-# soon outgrows the word. Binary doesn't.
+# soon becomes larger than any number in the word's vector. Binary doesn't.
 
 # %% tags=["nbval-check-output"]
 for position in range(8):
@@ -663,6 +670,12 @@ show_figure(
 )
 
 # %% [markdown]
+# Four columns are enough to tell 5,000 positions apart, so the others are there for
+# something else: hands of many speeds show small and large distances alike. And the dot
+# product depends on the distance alone, because each hand contributes sin a · sin b +
+# cos a · cos b, which is cos(a − b). It falls with the distance, though not steadily.
+
+# %% [markdown]
 # Why add the two vectors, and not append one to the other? Appended, the positions
 # would make every later matrix wider, and somebody would have to decide how many
 # numbers they deserve. Added, they cost no width, and there is room for both: two
@@ -693,10 +706,10 @@ its = [placed(one)[1][8] for one in (tired, wide)]  # (D,) each
 print("'it', in both sentences, alike:", torch.equal(*its))
 
 # %% [markdown]
-# The two *the* differ now, and are still alike, as they should be. But *it* stands at
-# position 8 in both sentences, so even now it has one vector for the tired animal and
-# the wide street. No table can do better: what *it* means depends on the words around
-# it. How it takes something from them is lesson 02.
+# The two *the* differ now, though only a little. But *it* stands at position 8 in both
+# sentences, so even now it has one vector for the tired animal and the wide street. No
+# table can do better: what *it* means depends on the words around it. How it takes
+# something from them is lesson 02.
 
 # %% [markdown] slide="slide"
 # ## Bugs from the wild
@@ -737,16 +750,16 @@ on_paper = nn.Embedding(1_000_000, 300, device="meta")  # shapes only, nothing a
 print(f"{on_paper.weight.nbytes / 2**30:.3f} GiB")
 
 # %% [markdown]
-# The five-word table above is only a ruler. Nobody trained it, so everything looks like
-# everything:
+# The five-word table above was filled by counting: .1, .2, .3 and so on. Its rows all
+# point in nearly the same direction, so every word looks like every other:
 
 # %% tags=["nbval-check-output"]
 show("cosines of animal", F.cosine_similarity(E[0], E))
 show("cosine of tired, wide", F.cosine_similarity(E[3], E[4], dim=0), 5)
 
 # %% [markdown] exercise="1.3b"
-# Three tables of 300 rows: one fresh from `nn.Embedding`, one a ruler like the
-# five-word table, one trained. Below is how often each cosine occurs between two
+# Three tables of 300 rows: one fresh from `nn.Embedding`, one filled by counting, like
+# the five-word table, one trained. Below is how often each cosine occurs between two
 # different rows (mind the logarithmic axis). **Which is the trained one?** Store its
 # letter.
 
@@ -908,8 +921,9 @@ for name, std in (("normal, std 1", 1.0), ("small, std 1/sqrt(d)", d_model**-0.5
 
 # %% [markdown]
 # With `nn.Embedding`'s default start (std 1) the factor drowns the position: 0.04. It
-# is meant for tables that start small, with std 1/√d, as where the table also serves as
-# the output layer: there 12.14 becomes 0.70. The factor and the start belong together.
+# is meant for tables that start small, with std 1/√d, for example when the same table
+# is also the output layer: there 12.14 becomes 0.70. The factor and the start belong
+# together.
 
 # %% [markdown] exercise="1.4c"
 # Put it together as the paper does: look up, multiply the **word vectors** by √d_model,
@@ -1103,11 +1117,11 @@ apart_by = (moved - table_of_six[7:27]).abs().max()
 show("largest difference from 7 positions later", apart_by)
 
 # %% [markdown] slide="subslide"
-# Today's models, Llama among them, go one step further and add nothing. **RoPE**,
-# rotary position embedding (arXiv 2104.09864), takes the two vectors whose dot product
-# will be a score, lesson 02's query and key, and turns each pair of their numbers by
-# the angle of its position. Below, the same two vectors at five pairs of positions.
-# Which scores will be equal?
+# Many of today's models, Llama among them, go one step further and add nothing.
+# **RoPE**, rotary position embedding (arXiv 2104.09864), takes the two vectors whose
+# dot product will be a score, lesson 02's query and key, and turns each pair of their
+# numbers by the angle of its position. Below, the same two vectors at five pairs of
+# positions. Which scores will be equal?
 
 # %% tags=["nbval-check-output"]
 draws = torch.Generator().manual_seed(0)
@@ -1138,8 +1152,9 @@ for m, n in ((0, 3), (50, 53), (1000, 1003), (3, 0), (0, 9)):
 # cleverer? The cell below takes the mean of what comes out of MiniLM's six layers of
 # attention; once as it was trained, and once with its table of positions set to zero.
 # **Explain** what you see, in five or six sentences: why can't six layers of attention
-# find out who bites? (All you need of lesson 02: attention makes each token's new
-# vector a weighted sum over all tokens, with weights that depend on the vectors alone.)
+# find out who bites, once the positions are gone? (All you need of lesson 02: attention
+# makes each token's new vector a weighted sum over all tokens, with weights that depend
+# on the vectors alone.)
 
 # %% tags=["nbval-check-output"]
 encoder = load_encoder()

@@ -19,9 +19,9 @@
 # vector: the embedding table of lesson 01 holds one row for *it*, whatever sentence it
 # stands in. A model that is to tell the two apart has to do what you just did: look at
 # the other words, and take something from the right one. The operation that does this
-# is called **attention**. Here is a real pretrained model at work on both sentences.
-# Each line says how much *it* takes from that word. Before you run the cell, guess:
-# will the model notice the change?
+# is called **attention**. Here is a real pretrained model, whose numbers were learned
+# from text, at work on both sentences. Each line says how much *it* takes from that
+# word. Before you run the cell, guess: will the model notice the change?
 
 # %%
 import time
@@ -120,9 +120,9 @@ for token, score in zip(tokens, scores, strict=True):
 # These numbers are called **scores**. They can't serve as weights yet. One of them is
 # negative, they may be of any size, and an average needs weights that are positive and
 # add up to 1. Dividing each score by their sum is no way out: `[CLS]` would get a
-# weight below zero, and with other numbers the sum itself might be zero. What makes
-# every number positive is the exponential function, and after it one may safely divide
-# by the sum. This is the **softmax**:
+# weight below zero, and with other numbers the sum itself might be zero. The
+# exponential function makes every number positive and keeps their order, and after it
+# one may safely divide by the sum. This is the **softmax**:
 #
 # $$\mathrm{softmax}(z)_i = \frac{e^{z_i}}{\sum_j e^{z_j}}$$
 
@@ -131,7 +131,8 @@ for token, score in zip(tokens, scores, strict=True):
 #
 # The scores 2, 4 and 5 become the weights 0.0351, 0.2595 and 0.7054: the largest score
 # wins, but the others keep something. Typed in just like that, the formula breaks when
-# a score is large.
+# a score is large, and large is not far away: *it* scored 120 with itself, and in
+# float32 the exponential overflows just above 88.
 
 # %% tags=["nbval-check-output"]
 z = torch.tensor([2.0, 4.0, 5.0])
@@ -193,7 +194,7 @@ weights = scores.softmax(0)
 for token, weight in zip(tokens, weights, strict=True):
     print(f"{token:10}{weight:6.2f}", "#" * round(50 * weight.item()))
 assert [round(scores[n].item()) for n in (it, tokens.index("was"))] == [120, 69]
-assert scores[1:].argmin() == tokens.index("street") - 1
+assert (scores > scores[tokens.index("animal")]).sum() == 9
 assert round((scores / 384**0.5).softmax(0)[it].item(), 1) == 0.8
 
 # %% [markdown]
@@ -201,10 +202,9 @@ assert round((scores / 384**0.5).softmax(0)[it].item(), 1) == 0.8
 # is the vector that we started from. That is no accident: the dot product of a vector
 # with itself is its length squared, and only a much longer vector, or a longer one that
 # points nearly the same way, can beat it. *it* scores 120 with itself and 69 with the
-# runner-up, *was*. Even if we divide all scores by about 20, the root of the 384
-# numbers in a vector, 0.8 of the weight stays at home. And look at *street*: it gets
-# the lowest score of all words, and yet in the twin sentence it is what *it* stands
-# for.
+# runner-up, *was*. Even if we divide all scores by √384, which is about 20, *it* keeps
+# 0.8 of the weight for itself. And look at *animal*, the word that *it* stands for: its
+# score is only the tenth of the 15, below *did* and the full stop.
 
 # %% [markdown]
 # The idea of a weighted average was right, and the comparison was wrong. A word does
@@ -268,14 +268,14 @@ show_figure(
 # $$q = x\,W^Q,\quad k = x\,W^K,\quad v = x\,W^V$$
 
 # %% [markdown]
-# That is all the freedom the model needs. The matrix $W^Q$ can turn the vector of *it*
-# into a question, $W^K$ can turn the vector of *animal* into an offer, and training
-# moves both matrices until the questions find their answers. The three results are
-# shorter than what they are made of, here 32 numbers instead of 384, so that many such
-# heads find room beside each other (lesson 03 is about that). A **head** is one set of
-# three such matrices and all that is done with them. (Models of the BERT family, this
-# one among them, also add a learned vector to each result, a **bias**. The formula has
-# none, and nothing below depends on it.)
+# That turns out to be enough. The matrix $W^Q$ can turn the vector of *it* into a
+# question, $W^K$ can turn the vector of *animal* into an offer, and training moves both
+# matrices until the questions find their answers. The three results are shorter than
+# what they are made of, here 32 numbers instead of 384, so that many such heads find
+# room beside each other (lesson 03 is about that). A **head** is one set of three such
+# matrices and all that is done with them. (Models of the BERT family, this one among
+# them, also add a learned vector to each result, a **bias**. The formula has none, and
+# nothing below depends on it.)
 
 # %% slide="fragment"
 words = ["animal", "street", "it", "was", "too", "tired"]
@@ -289,8 +289,8 @@ show_figure(
 # %% [markdown]
 # Now ask again, with the query of *it* and the keys of all tokens, as this model has
 # learned them. The loop is the same as before but for two things: query and key are
-# different vectors, and each score is divided by √32, the root of how many numbers they
-# have. Why that is done is a question for later in this lesson. Which word will win,
+# different vectors, and each score is divided by √32, because each of the two has 32
+# numbers. Why that is done is a question for later in this lesson. Which word will win,
 # and how much will *it* keep for itself this time?
 
 # %% tags=["nbval-check-output"]
@@ -306,10 +306,11 @@ assert weights.argmax() == tokens.index("animal")
 assert (weights - head.weights[it]).abs().max() < 1e-5
 
 # %% [markdown]
-# There it is: 0.69 of what *it* takes is the value of *animal*, and only 0.06 stays at
-# home. You have computed by a loop, from the query, the keys and the values, precisely
-# what the library computes: these weights are those that this lesson began with. The
-# output, 32 numbers, is what this head tells the rest of the model about *it*.
+# There it is: the value of *animal* gets a weight of 0.69, and *it* keeps only 0.06 for
+# itself. You have computed by a loop, from the query, the keys and the values,
+# precisely what the library computes: these weights are those that this lesson began
+# with. The output, 32 numbers, is what this head tells the rest of the model about
+# *it*.
 
 # %% slide="fragment"
 show_figure(
@@ -450,10 +451,10 @@ _, mine_weights = scaled_dot_product_attention(head.query, head.key, head.value)
 show("largest difference from the library", (mine_weights - head.weights).abs().max())
 
 # %% [markdown]
-# So the picture below is yours. Each row is a word that asks, each column a word that
-# is asked. Find the row of *it*, then that of *cross*: what does it look for? And then
-# the column that most rows have in common. What might so many words want from `[CLS]`?
-# Lesson 03 has an answer.
+# So the picture below, drawn from the library's weights, shows yours as well. Each row
+# is a word that asks, each column a word that is asked. Find the row of *it*, then that
+# of *cross*: what does *cross* look for? And then the column that most rows have in
+# common. What might so many words want from `[CLS]`? Lesson 03 has an answer.
 
 # %% slide="subslide"
 figure, (axes,) = canvas(6.5, 5.5)
@@ -537,17 +538,18 @@ show_figure(
 
 # %% [markdown]
 # For such numbers, dividing by √d_head takes the spread back to 1, whatever the width.
-# No number was too large for the computer at any time. It is the *spread* of the scores
+# This is not about numbers too large for the computer. It is the *spread* of the scores
 # that grows with the width of the head, and with it the softmax turns from an average
 # into a choice.
 
 # %% [markdown] slide="subslide"
 # Now move it with your own hand. Leave the scores divided by *nothing*, pull d_head
 # down to 1 and push it up again, and watch one key take everything while the slope runs
-# out. In another random draw two keys may share it, but the other six get nothing.
-# Which of the other divisors do you expect to help? Choose √d_head and push again: the
-# scores keep their size, and no key takes it all. Then choose d_head itself: in a wide
-# head all eight keys become nearly alike, so that it can't point at anything.
+# out. In another random draw two or three keys may share it, but most of the eight get
+# almost nothing. Which of the other divisors do you expect to help? Choose √d_head,
+# then d_head itself, and push again each time. One of them keeps the scores at their
+# size. With the other, all eight weights of a wide head become nearly equal, so that it
+# can't point at anything.
 
 # %%
 play(draw.sharpness())
@@ -715,9 +717,9 @@ show_figure(
 
 # %% [markdown]
 # The head has found out, from examples alone, that position 1 should look at position
-# 8, position 2 at position 7, and so on down the **anti-diagonal**. At step 1, with
-# initial weights, every position looked everywhere. Count how often it is right on rows
-# that it has not been trained on:
+# 8, position 2 at position 7, and so on down the **anti-diagonal**. After a single
+# step, still close to the initial weights, every position looked everywhere. Count how
+# often it is right on rows that it has not been trained on:
 
 # %% tags=["nbval-check-output"]
 (unseen,) = digit_rows(1, size=1000, seed=1)
@@ -830,7 +832,7 @@ show("rows sum to", late.sum(-1))
 # %% [markdown] slide="slide"
 # ## Bugs from the wild
 #
-# Two mistakes that have been made in earnest. Neither of them has to raise an error.
+# Two mistakes from published code. Neither of them has to raise an error.
 
 # %% [markdown]
 # **The square trap.** What if the mask of 2.4 keeps its shape (B, T) instead of getting
@@ -962,9 +964,9 @@ print("halved:  ", *(f"{slope:.2e}" for slope in jacobian[0]))
 # from 5.60e-09 to 7.48e-05.
 
 # %% [markdown] exercise="2.3b"
-# A slip turns the second line into `[0.0001, -2.7149, -1.1240e-07, -3.0553]`. No
-# computer needed: which entries are impossible for the slope of a softmax? Give their
-# places, counted from 0, as a tuple.
+# Suppose a notebook prints this row of a softmax's Jacobian: `[0.0001, -2.7149,
+# -1.1240e-07, -3.0553]`. No computer needed: which entries are impossible for the slope
+# of a softmax? Give their places, counted from 0, as a tuple.
 
 # %% exercise="2.3b"
 ### BEGIN SOLUTION
@@ -986,8 +988,8 @@ check("2.3b", impossible_entries)
 # %% [markdown] exercise="2.5c"
 # A notebook shows the scores of one query (less a constant, which changes no softmax)
 # and these weights, and they do not fit together: a cell like `W = F.softmax(W, dim=1)`
-# was run more than once. **How often** was the softmax applied? Experiment, then store
-# a whole number.
+# was run more than once. **How many times** was the softmax applied? Experiment, then
+# store a whole number.
 
 # %% locked=true
 row_of_scores = torch.tensor([0.0000, 0.1831, 0.0153, 0.1121, 0.1459])
@@ -1146,14 +1148,14 @@ show_figure(
 
 # %% [markdown]
 # Look where the two curves cross on your machine: long before 4,608. Seconds are not
-# multiplications. The scores have to be written to memory and read again, 0.8 MB for
-# 128 tokens, 201 MB for 2,048, and that takes its time. It is what **fused kernels**
-# avoid, which never store the whole table (Dao et al. 2022, *FlashAttention*).
+# multiplications. One reason is memory: the scores have to be written and read again,
+# 0.8 MB for 128 tokens, 201 MB for 2,048. The mask and the softmax, which we did not
+# count, take time as well. **Fused kernels** do it all at once and never store the
+# whole table (Dao et al. 2022, *FlashAttention*).
 
 # %% [markdown]
 # How long a text can a model read? Such facts age quickly, so note when and who says
 # so: the GPT-4o of May 2024 reads 128,000 tokens according to OpenAI's model page.
-# Numbers without a date and a source are rumours.
 
 # %% [markdown] slide="slide"
 # ### Another way to compare: additive attention
