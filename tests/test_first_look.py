@@ -87,7 +87,7 @@ def head():
     none = torch.zeros(4, 2)
     weights = torch.zeros(4, 4)
     weights[2] = torch.tensor([0.3, 0.6, 0.1, 0.0])
-    return Head(["[CLS]", "animal", "it", "[SEP]"], none, none, none, weights)
+    return Head(["[CLS]", "animal", "it", "[SEP]"], none, none, none, none, weights)
 
 
 def test_a_look_is_drawn_and_told_without_the_marks(head, monkeypatch):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from matplotlib.colors import to_rgba
+from matplotlib.colors import is_color_like, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image
@@ -72,6 +72,9 @@ def _label(axes, at: float, height: float, text: str, colour: str) -> None:
 
 
 def _patch(axes, at: float, height: float, colour: Colour) -> None:
+    if not is_color_like(colour):  # notebooks of the first edition say it in words
+        _label(axes, at, height, str(colour), ORANGE)
+        return
     box = {"boxstyle": "round,pad=0.35", "facecolor": colour, "edgecolor": GREY}
     axes.text(at, height, " " * 8, ha="center", va="center", bbox=box, zorder=2)
 
@@ -302,18 +305,22 @@ def cost_curves(
 
 
 def in_motion(
-    weights: Tensor, words: Sequence[str], first: str, milliseconds: int = 900
+    weights: Tensor,
+    words: Sequence[str],
+    first: str | None = None,
+    milliseconds: int = 900,
 ) -> bytes:
     """Draw attention word by word, as an animated PNG.
 
     Args:
         weights: (T, T), row = query
         words: the T words
-        first: the word that asks first, and stays where animation is not shown
+        first: the word that asks first, and stays where animation is not shown; by
+            default the first one
         milliseconds: how long each frame stays
     """
     table = weights.detach().cpu().numpy()
-    order = [words.index(first), *range(len(words))]
+    order = [words.index(first) if first else 0, *range(len(words))]
     frames = [_frame(table, words, asking) for asking in order]
     pictures = [
         Image.open(io.BytesIO(png(frame, 1))).convert("RGB") for frame in frames
