@@ -250,8 +250,9 @@ show("weights of apple, lemon, plum", weights)
 show("output: red, green, blue", mixed)
 
 # %% slide="fragment"
-names, paints = list(colours), list(colours.values())
-picture = draw.lookup("lime", names, paints, weights.tolist(), tuple(mixed.tolist()))
+picture = draw.lookup(
+    "lime", [*colours], [*colours.values()], weights.tolist(), tuple(mixed.tolist())
+)
 show_figure(
     picture,
     "A query, lime, is joined to three keys, apple, lemon and plum, whose values are "
