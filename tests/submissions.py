@@ -31,7 +31,7 @@ def short(notebook: NotebookNode) -> NotebookNode:
     notebook.cells = [
         cell
         for place, cell in enumerate(notebook.cells)
-        if "nbgrader" in cell.metadata or "_ = torch.manual_seed" in cell.source
+        if "nbgrader" in cell.metadata or "import torch\n" in cell.source
     ]
     return notebook
 
