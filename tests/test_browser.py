@@ -302,10 +302,12 @@ def test_a_borrowed_answer_lets_one_go_on_and_is_not_passed(student):
     student.write(student.stub, BORROWED)
     student.run(student.stub)
     said = student.told(CHECK)
-    after = student.told("hand_output, hand_weights =")
+    for needed in ("TIRED =", "head = one_head(TIRED,"):
+        student.told(needed)
+    after = student.told("_, mine_weights =")
     student.shot("borrowed")
     assert "borrowed" in said.lower() and "passed" not in said.lower()
-    assert "0.7604" in after and student.complaints(CHECK) == 0
+    assert after.split()[-1] == "0.0000" and student.complaints(CHECK) == 0
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -43,8 +43,13 @@ def follow(page, text):
 
 
 def shows(page, path):
-    """Wait until the tab of a file is the current one."""
+    """Wait until the tab of a file is the current one, and all its cells are there."""
     page.wait_for_function(f"path => {CURRENT}?.context?.path === path", arg=path)
+    page.wait_for_function(
+        f"""() => {CURRENT}.content.widgets.every(cell => cell.node.isConnected
+                && (cell.model.type !== 'markdown'
+                    || cell.node.querySelector('.jp-RenderedMarkdown *')))"""
+    )
 
 
 def test_the_table_of_contents_is_open_and_file_names_are_whole(page):
@@ -73,8 +78,8 @@ def test_lines_of_prose_end_where_they_can_be_read(page):
 def test_links_lead_to_the_next_lesson_its_exercises_and_its_answers(page):
     follow(page, "01 Embeddings")
     shows(page, "01_embeddings.ipynb")
-    follow(page, "1.1b →")
-    heading = page.locator(".jp-Notebook:visible h3", has_text="Exercise 1.1b").first
+    follow(page, "1.2 →")
+    heading = page.locator(".jp-Notebook:visible h3", has_text="Exercise 1.2:").first
 
     def look():
         assert 0 < heading.bounding_box()["y"] < 400

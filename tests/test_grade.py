@@ -880,15 +880,6 @@ assert not done, done
 """
 
 
-HOG = """hog = []
-try:
-    while True:
-        hog.append(bytearray(100_000_000))
-except MemoryError:
-    del hog[-4:]  # room for the cells that follow
-    raise"""
-
-
 def amid(source):
     """Return a notebook in which other right answers stand before and after."""
     return handed.filled({"ex-2-1": BEFORE, "ex-2-2": source, "ex-2-3": AFTER})
@@ -951,6 +942,7 @@ def a_dozen(outside):
     """Return {student: notebook}."""
     hang = "while True: time.sleep(1)"
     deaf = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{hang}"
+    hog = "hog = []\nwhile True: hog.append(bytearray(100_000_000))"
     talk = "for _ in range(400): print('x' * 1_000_000)"
     return {
         "solved": handed.solved(),
@@ -960,7 +952,7 @@ def a_dozen(outside):
         "hangs": amid(hang),
         "hangs hard": amid(deaf),
         "exits": amid("import os; os._exit(0)"),
-        "eats memory": amid(HOG),
+        "eats memory": amid(hog),
         "prints": amid(talk),
         "no JSON": '{"cells": [',
         "edited": edited(),
@@ -1123,7 +1115,8 @@ class TestADozen:
 def test_where_nothing_can_be_shut_in_the_limits_hold(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sandbox, "probe", lambda folder: "not on this system")
     folder = tmp_path / "week 2"
-    handed.hand_in(folder, "hog", amid(HOG + "\n"))
+    hog = "hog = []\nwhile True: hog.append(bytearray(100_000_000))"
+    handed.hand_in(folder, "hog", amid(hog + "\n"))
     kill = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
     handed.hand_in(folder, "kill", amid(kill))
     arguments = ["--submissions", str(folder), "--memory", "2", "--lesson", "2"]
