@@ -332,6 +332,18 @@ def test_steps_are_fixed_once_the_rate_falls(trained):
         training.train(trained, replace(TINY, dropout=0.0))
 
 
+def test_a_run_that_has_ended_goes_on_when_asked(prepared, tmp_path):
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+    ended = training.train(tmp_path, TINY, within=1e-9)
+    assert ended.step == ended.end < TINY.steps
+    assert training.train(tmp_path, TINY).step == ended.end
+    on = training.train(tmp_path, TINY, minutes=1e-9, further=True)
+    assert (on.step, on.end) == (ended.end + 1, TINY.steps)
+    state, _ = training.read_checkpoint(tmp_path)
+    assert state["landings"] == [ended.end] and on.is_open()
+    assert training.train(tmp_path, TINY, minutes=1e-9).landings == [ended.end]
+
+
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     def half(file):
         file.write_text("ha")

@@ -102,6 +102,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--steps", type=int, help="planned steps of training, at most")
     add("--minutes", type=float, default=math.inf, help="stop for now after so many")
     add("--within", type=float, default=math.inf, help="minutes to be finished in")
+    add("--further", action="store_true", help="go on with a run that has ended")
     add("--threads", type=int, default=1, help="0: all cores; default 1")
     add("--text", choices=("world", "books", "both"), help="what is read")
     add("--books", type=Path, help="a file of books, packed with xz")
@@ -161,7 +162,8 @@ def _read_docstrings(options: argparse.Namespace, settings: Settings) -> None:
     if options.stage in ("corpus", "train"):
         prepare(options.folder, options.site, settings)
     if options.stage == "train":
-        train(options.folder, settings, options.minutes, options.within)
+        limits = options.minutes, options.within
+        train(options.folder, settings, *limits, further=options.further)
     if options.stage == "export":
         export(options.folder, options.target)
     if options.stage == "perplexity" and not recompute(options.target, options.site):
@@ -176,7 +178,7 @@ def _read_stories(
         work.prepare(options.folder, settings, options.books)
     if options.stage == "train":
         limits = options.minutes, options.within
-        train(options.folder, settings, *limits, work.trainer)
+        train(options.folder, settings, *limits, work.trainer, options.further)
     if options.stage == "export":
         work.export(options.folder, options.target)
     if options.stage == "perplexity" and not work.recompute(options.target):

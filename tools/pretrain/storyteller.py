@@ -78,7 +78,10 @@ class StoryTrainer(Trainer):
 
     def has_settled(self) -> bool:
         """Whether the loss fell by less than `least_gain` over `patience` points."""
-        losses = [point["held_out"] for point in self.curve]
+        since = max(
+            self.landings, default=0
+        )  # what a falling rate gained does not count
+        losses = [p["held_out"] for p in self.curve if p["step"] > since]
         if len(losses) <= self.settings.patience:
             return False
         return losses[-1 - self.settings.patience] - losses[-1] < (

@@ -121,6 +121,7 @@ class Trainer:
         self.held_out = self.held_out_rows(held_out)
         self.step, self.seconds, self.curve = 0, 0.0, []
         self.end = settings.steps  # may move nearer while the rate is constant
+        self.landings: list[int] = []  # steps at which the rate had fallen to zero
 
     def build_model(self) -> PreTrainedModel:
         """The model with its first weights."""
@@ -194,6 +195,7 @@ class Trainer:
             "settings": asdict(self.settings),
             "step": self.step,
             "end": self.end,
+            "landings": self.landings,
             "seconds": self.seconds,
             "curve": self.curve,
         }
@@ -222,6 +224,7 @@ class Trainer:
         torch.set_rng_state(tensors["rng"])
         self.step, self.seconds = state["step"], state["seconds"]
         self.curve = state["curve"]
+        self.landings = state.get("landings", [])
         if state.get("end", state["settings"]["steps"]) != state["settings"]["steps"]:
             self.end = state["end"]  # the rate falls already
 
@@ -232,6 +235,15 @@ class Trainer:
     def land(self) -> None:
         """Let the rate fall from here on, and end when it is zero."""
         self.end = min(self.end, math.ceil(self.step / (1 - self.settings.decay)))
+
+    def take_up(self) -> None:
+        """Go on with a run that has ended, at the constant rate again.
+
+        Nothing is lost by it: Wen et al. 2024, "Understanding Warmup-Stable-Decay
+        Learning Rates" (arXiv 2410.05192), their WSD-S.
+        """
+        self.landings.append(self.end)
+        self.end = self.settings.steps
 
     def has_settled(self) -> bool:
         """Whether the held-out curve no longer falls; never, for a planned run."""
@@ -257,6 +269,7 @@ def train(
     minutes: float = math.inf,
     within: float = math.inf,
     kind: type[Trainer] = Trainer,
+    further: bool = False,
 ) -> Trainer:
     """Train to the end, or for some minutes; continue where it stopped.
 
@@ -266,10 +279,13 @@ def train(
         minutes: stop for now after so many
         within: minutes of all sessions together in which the run is to be finished
         kind: what is trained
+        further: go on with a run that has ended before its planned steps
     """
     trainer = kind(folder, settings)
     if (folder / CHECKPOINT).exists():
         trainer.load()
+    if further and trainer.step == trainer.end:
+        trainer.take_up()
     started, before = time.monotonic(), trainer.seconds
     bar = tqdm(total=trainer.end, initial=trainer.step, desc="train", unit=" steps")
     while trainer.step < trainer.end and trainer.seconds - before < minutes * 60:
