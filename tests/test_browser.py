@@ -302,8 +302,8 @@ def test_a_borrowed_answer_lets_one_go_on_and_is_not_passed(student):
     student.write(student.stub, BORROWED)
     student.run(student.stub)
     said = student.told(CHECK)
-    for needed in ("TIRED =", "head = one_head(TIRED,"):
-        student.told(needed)
+    for before in ("TIRED =", "head = one_head(TIRED,"):
+        student.told(before)
     after = student.told("_, mine_weights =")
     student.shot("borrowed")
     assert "borrowed" in said.lower() and "passed" not in said.lower()

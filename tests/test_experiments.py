@@ -11,13 +11,8 @@ from tools.experiments import cells, declared, page
 from tools.experiments.cells import assigning, run_tagged, sources
 from tools.experiments.declared import EXPERIMENTS, gap, pooled
 
-TAGGED = [
-    (
-        "letters",
-        1,
-        0,
-        ["next_letter_loss(", "characters.nearest(", "assert"],
-    ),  # experiment, lesson, its own seed, what its cells must hold
+TAGGED = [  # experiment, lesson, its own seed, what its cells must hold
+    ("letters", 1, 0, ["next_letter_loss(", "characters.nearest(", "assert"]),
     (
         "translation",
         6,
