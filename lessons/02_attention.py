@@ -480,9 +480,9 @@ show_figure(
 
 # %% [markdown]
 # Now it is your turn. In the sentence below *they* hesitates between two nouns. Replace
-# *full* by *empty-handed*, or write a sentence of your own, and say which word is to
-# ask (in small letters: this model knows no others). It has 6 layers, 0 to 5, with 12
-# heads each, 0 to 11. Try some of them. Can you say in words what a head looks for?
+# *full* by *bored*, or write a sentence of your own, and say which word is to ask (in
+# small letters: this model knows no others). It has 6 layers, 0 to 5, with 12 heads
+# each, 0 to 11. Try some of them. Can you say in words what a head looks for?
 
 # %%
 sentence = "The children fed the ducks until they were full."

@@ -50,6 +50,20 @@ def test_it_looks_as_the_text_says(word, animal, street):
     assert outside > 0.1
 
 
+@pytest.mark.parametrize("they, asked", [("full", "ducks"), ("bored", "children")])
+def test_they_looks_at_the_noun_that_it_means_in_lesson_02(they, asked):
+    head = one_head(f"The children fed the ducks until they were {they}.", 3, 1)
+    row = dict(zip(head.tokens, head.asked_by("they").tolist(), strict=True))
+    (other,) = {"ducks", "children"} - {asked}
+    assert row[asked] > row[other] + 0.08 and row[asked] == max(row.values())
+
+
+def test_the_numbers_of_exp_in_lesson_02():
+    finite = torch.tensor([88.0, 89.0]).exp().isfinite()
+    assert finite.tolist() == [True, False]
+    assert round(torch.tensor(8.0).exp().item(), -2) == 3000
+
+
 def test_the_translators_choose_the_pronouns_and_read_the_examples():
     german, french = load_translator("de"), load_translator("fr")
     assert " sie zu breit" in german(PAIR.format("wide"))
@@ -103,5 +117,5 @@ def test_a_look_is_drawn_and_told_without_the_marks(head, monkeypatch):
 
 
 def test_a_word_that_is_not_there_is_one_sentence(head):
-    with pytest.raises(ValueError, match="'she' is not in the sentence: take one of"):
+    with pytest.raises(ValueError, match="“she” is not one of the tokens of this text"):
         start.show_look(head, "she")

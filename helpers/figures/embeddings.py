@@ -21,11 +21,10 @@ from helpers.figures import (
 )
 from helpers.figures.play import Labels, Scene, Slider
 from helpers.figures.training import smooth
-from helpers.text.characters import nearest
+from helpers.text.characters import VOWELS, nearest
 
 COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE)
 MARKERS = "os^Dv"
-VOWELS = "aeiou"
 PLACES = [  # where a label may stand: points right and up of its dot, and its own edge
     (step * right, step * up, side)
     for step in (7, 11, 15, 20, 26)
@@ -131,16 +130,14 @@ def letters(
     curve.set(xlabel="steps taken", ylabel="loss")
     curve.legend(frameon=False)
     (dot,) = curve.plot([], [], "o", color=RED)
-    kinds = [
-        [one in VOWELS for one in characters],
-        [c not in VOWELS for c in characters],
-    ]
+    vowel = np.array([one in VOWELS for one in characters])
     texts = Labels(plane, size=17), Labels(plane, size=11)
 
     def move(step: int) -> str:
         table = stages[step]
+        kinds = vowel, ~vowel
         for label, kind, colour in zip(texts, kinds, (RED, BLUE), strict=True):
-            some = [one for one, ours in zip(characters, kind, strict=True) if ours]
+            some = [characters[place] for place in np.flatnonzero(kind)]
             names = ["space" if one == " " else one for one in some]
             label.write(names, points[step][kind], colour)
         dot.set_data([step], [mean[step]])

@@ -23,12 +23,10 @@ def show_look(head: Head, word: str) -> None:
     Raises:
         ValueError: The sentence, as the model cuts it, has no such word.
     """
-    kept = [n for n, token in enumerate(head.tokens) if token not in MARKS]
-    tokens = [head.tokens[n] for n in kept]
-    if word not in tokens:
-        raise ValueError(f"{word!r} is not in the sentence: take one of {tokens}.")
+    row = head.asked_by(word)
+    kept = [n for n, one in enumerate(head.tokens) if one == word or one not in MARKS]
+    tokens, shares = [head.tokens[n] for n in kept], row[kept].tolist()
     asking = tokens.index(word)
-    shares = head.weights[kept[asking], kept].tolist()
     show_figure(looking(tokens, shares, asking), described(tokens, shares, asking))
 
 

@@ -6,6 +6,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+VOWELS = "aeiou"
 Batch = tuple[Tensor, Tensor]  # ids and the ids that follow them, (B, T) each
 
 

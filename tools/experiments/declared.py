@@ -26,13 +26,12 @@ from helpers.models.recurrent import CharacterModel
 from helpers.pretrained import load_tokenizer
 from helpers.reading import baselines, fine_tuning, reviews
 from helpers.text import characters
-from helpers.text.characters import Characters
+from helpers.text.characters import VOWELS, Characters
 from helpers.training.loop import train
 from tools.experiments.cells import run_tagged
 
 Row = dict[str, Any]  # a column, or what the summary needs -> its value
 CHOSEN_ON = 4  # the fold that the recipe of lesson 09 was chosen on
-VOWELS = "aeiou"
 LENGTHS = ((1, 4), (5, 7), (8, 10), (11, 99))  # output lengths that are shown together
 
 
