@@ -9,7 +9,6 @@ and is given up when it stands still; what fails is one clear sentence.
 """
 
 import contextlib
-import hashlib
 import importlib.resources
 import json
 import os
@@ -21,16 +20,17 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from helpers.corpora import whole
+
 HUB = {"encoder": "bert-base-cased", "gpt2": "gpt2"}
 GPT2 = Path(__file__).parent / "corpora" / "gpt2"
-SHA256 = {  # of the weights; a folder of our own is under version control instead
+SHA256 = {  # of the weights; a folder of our own keeps its sums in sha256.json
     "encoder": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 }
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
@@ -77,6 +77,8 @@ def path(name: str = "encoder") -> str:
         if not _complete(folder):
             raise CheckpointError(_absent(name, folder))
         _refuse_damaged(folder, SHA256.get(name), _remedy(name))
+        for file in whole.damaged(folder):
+            raise CheckpointError(whole.sentence(file))
         return str(folder)
     repo = HUB.get(name, name)
     folder = _cached(repo) or _fetched(repo)
@@ -411,14 +413,7 @@ def _damaged(folder: Path, expected: str | None = None) -> Path | None:
     for file in sorted(folder.glob("*.safetensors")):
         blob = file.resolve()
         named = blob.name if re.fullmatch("[0-9a-f]{64}", blob.name) else None
-        wanted, facts = expected or named, blob.stat()
-        if wanted and _sha256(blob, facts.st_size, facts.st_mtime_ns) != wanted:
+        wanted = expected or named
+        if wanted and whole.sha256(blob) != wanted:
             return file
     return None
-
-
-@cache
-def _sha256(file: Path, size: int, changed: int) -> str:
-    """Read a file once in a process; again only where size or time changed."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

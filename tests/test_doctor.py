@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers import pretrained
+from helpers.corpora import whole
 from helpers.student import doctor
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,7 +39,7 @@ def test_a_machine_on_which_all_is_well(capsys):
     assert doctor.main() == 0
     out, err = capsys.readouterr()
     assert err == "" and doctor.BAD not in out
-    for name in ("interpreter", "packages", "checkpoint", "disk", "kernel"):
+    for name in ("interpreter", "packages", "checkpoint", "files", "disk", "kernel"):
         assert re.search(rf"^✓ {name}", out, re.MULTILINE), out
     block = out.split("copy from here -----\n")[1].split("----- to here")[0]
     assert "Python 3." in block and "torch 2." in block
@@ -114,8 +115,20 @@ def test_a_damaged_gpt2(monkeypatch, tmp_path, damage):
         weights.unlink()
     monkeypatch.setattr(pretrained, "GPT2", folder)
     said = found(doctor.checkpoints, doctor.BAD)
-    assert "is not in" in said if damage == "gone" else "is damaged: get the" in said
+    assert "is not in" in said if damage == "gone" else "is damaged: its sha256" in said
     assert "encoder" in found(doctor.checkpoints, doctor.OK)
+
+
+@pytest.mark.parametrize("name", ["reviews.csv", "gpt2/tokenizer.json"])
+def test_a_changed_file_of_the_course(monkeypatch, tmp_path, name):
+    corpora = shutil.copytree(whole.FOLDERS[0], tmp_path / "corpora")
+    file = corpora / name
+    file.write_text(file.read_text("utf-8").replace("e", "E", 1), "utf-8")
+    folders = [corpora / folder.name for folder in whole.FOLDERS[:2]]
+    monkeypatch.setattr(whole, "FOLDERS", [corpora, *folders[1:]])
+    said = found(doctor.files, doctor.BAD)
+    assert said.count("\n") == 0 and f"{name} is damaged: its sha256 is wrong" in said
+    assert f"{name}` in the course's folder" in said
 
 
 def test_checkpoints_of_the_hub_are_a_note(monkeypatch):

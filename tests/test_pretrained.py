@@ -17,6 +17,7 @@ import pytest
 import torch
 
 from helpers import pretrained
+from helpers.corpora import whole
 from helpers.pretrained import CheckpointError
 
 pytestmark = pytest.mark.lesson("03")
@@ -108,7 +109,7 @@ def test_the_default_kernel_shows_no_weights_and_does_not_complain(bundled):
 
 def test_the_hash_is_taken_once_in_a_process(bundled, monkeypatch):
     pretrained.path("encoder")
-    monkeypatch.setattr(pretrained.hashlib, "file_digest", None)
+    monkeypatch.setattr(whole.hashlib, "file_digest", None)
     assert Path(pretrained.path("encoder")).name == "model"
 
 

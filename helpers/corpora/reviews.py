@@ -15,6 +15,8 @@ from datasets import (
     load_dataset,
 )
 
+from helpers.corpora.whole import whole
+
 __all__ = ["FOLDS", "REVIEWS", "STARS", "load_reviews"]
 
 REVIEWS = Path(__file__).with_name("reviews.csv")
@@ -49,7 +51,7 @@ def load_reviews(fold: int = 0) -> DatasetDict:
     with TemporaryDirectory() as cache, _no_progress_bars():
         table = load_dataset(
             "csv",
-            data_files=str(REVIEWS),
+            data_files=str(whole(REVIEWS)),
             features=Features(columns),
             split="train",
             cache_dir=cache,

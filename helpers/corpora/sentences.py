@@ -3,6 +3,8 @@
 import csv
 from pathlib import Path
 
+from helpers.corpora.whole import whole
+
 __all__ = ["QUERIES", "SENTENCES", "load_queries", "load_sentences"]
 
 SENTENCES = Path(__file__).with_name("sentences.csv")
@@ -21,5 +23,5 @@ def load_queries() -> list[tuple[str, str]]:
 
 def _rows(path: Path) -> list[dict[str, str]]:
     """Return the rows of a table with one header line."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with whole(path).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))

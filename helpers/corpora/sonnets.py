@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from helpers.corpora.whole import whole
+
 __all__ = ["SONNETS", "load_text", "split_text"]
 
 SONNETS = Path(__file__).with_name("sonnets.txt")
@@ -22,7 +24,7 @@ def load_text(path: str | Path = SONNETS, at_least: int = 10_000) -> str:
     Raises:
         ValueError: The file is missing, is not text, or is too short.
     """
-    text = _decode(Path(path)).replace("\r\n", "\n").replace("\r", "\n")
+    text = _decode(whole(Path(path))).replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
         raise ValueError(f"{path} is empty: it needs {at_least:,} characters or more.")
     if len(text) < at_least:

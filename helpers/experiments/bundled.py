@@ -4,18 +4,18 @@
     translator("The animal didn't cross the street because it was too tired")
 
 `python -m tools.language train` made them. The weights are safetensors, with sizes and
-words in their header; `translators.json` beside them has their sha256 and their scores.
+words in their header; `translators.json` beside them has their scores.
 """
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import load, save
+from safetensors.torch import load_file, save_file
 
+from helpers.corpora import whole
 from helpers.corpora.language.lookup import lookup
 from helpers.corpora.language.words import Words
 from helpers.corpora.vocabulary import END, START
@@ -50,7 +50,7 @@ class Translator:
 
 
 def facts(folder: Path = FOLDER) -> dict[str, dict]:
-    """Code -> the sha256 of its translator, how it was trained, and its scores."""
+    """Code -> how its translator was trained, and its scores."""
     return json.loads((folder / FACTS).read_text("utf-8"))
 
 
@@ -63,13 +63,13 @@ def save_translator(
         "source": json.dumps(task.source.pieces, ensure_ascii=False),
         "target": json.dumps(task.target.pieces, ensure_ascii=False),
     }
-    content = save(model.state_dict(), header)
     folder.mkdir(exist_ok=True)
-    (folder / f"{task.code}.safetensors").write_bytes(content)
+    save_file(model.state_dict(), folder / f"{task.code}.safetensors", header)
     known = facts(folder) if (folder / FACTS).exists() else {}
-    known[task.code] = {"sha256": hashlib.sha256(content).hexdigest()} | about
+    known[task.code] = about
     text = json.dumps(dict(sorted(known.items())), indent=1) + "\n"
     (folder / FACTS).write_text(text, "utf-8")
+    whole.record(folder)
 
 
 def load_translator(code: str = "de", folder: Path = FOLDER) -> Translator:
@@ -83,17 +83,16 @@ def load_translator(code: str = "de", folder: Path = FOLDER) -> Translator:
         CheckpointError: There is none for this language, or its file is damaged.
     """
     file = folder / f"{code}.safetensors"
-    cure = "It belongs to the course: download the course again."
+    if file in whole.damaged(folder):
+        raise CheckpointError(whole.sentence(file))
     if not file.exists():
         raise CheckpointError(
-            f"The bundled translator {code!r} is not in {folder}. {cure}"
+            f"The bundled translator {code!r} is not in {folder}: "
+            "download the course again."
         )
-    content = file.read_bytes()
-    if hashlib.sha256(content).hexdigest() != facts(folder)[code]["sha256"]:
-        raise CheckpointError(f"{file} is damaged: its sha256 is wrong. {cure}")
     with safe_open(file, "pt") as opened:
         header = {name: json.loads(text) for name, text in opened.metadata().items()}
     model = Transformer(TransformerConfig(**header["config"]))
-    model.load_state_dict(load(content))
+    model.load_state_dict(load_file(file))
     words = (Words(tuple(header[side])) for side in ("source", "target"))
     return Translator(code, model.eval(), *words)

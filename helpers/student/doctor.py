@@ -2,14 +2,13 @@
 
 In a notebook cell: `from helpers.student.doctor import doctor`, then `doctor()`.
 
-It looks at the interpreter, the packages, the bundled checkpoints, the disk and the
-kernel, says for each what to do, and prints a block to copy into a bug report. As a
-program it ends with 1 where something has to be put right. Needs the standard library
-alone.
+It looks at the interpreter, the packages, the bundled checkpoints and texts, the disk
+and the kernel, says for each what to do, and prints a block to copy into a bug report.
+As a program it ends with 1 where something has to be put right. Needs the standard
+library alone.
 """
 
 import importlib.metadata
-import json
 import os
 import platform
 import re
@@ -21,6 +20,8 @@ import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from helpers.corpora import whole
 
 ROOT = Path(__file__).resolve().parents[2]
 OK, NOTE, BAD = "✓", "!", "✗"
@@ -165,12 +166,22 @@ def checkpoints() -> Iterator[Finding]:
             except pretrained.CheckpointError as error:
                 yield Finding("checkpoint", BAD, str(error))
                 continue
-            yield _whole(role, folder / "model.safetensors")
+            size = (folder / "model.safetensors").stat().st_size / 1e6
+            yield Finding("checkpoint", OK, f"{role}, {size:.0f} MB, whole")
     finally:
         if kept is not None:
             os.environ["COURSE_SOURCE"] = kept
             text = f"COURSE_SOURCE={kept}: lessons use other checkpoints than these."
             yield Finding("checkpoint", NOTE, text)
+
+
+def files() -> Iterator[Finding]:
+    """Are the texts and weights that come with the course what they were?"""
+    broken = [file for folder in whole.FOLDERS for file in whole.damaged(folder)]
+    for file in broken:
+        yield Finding("files", BAD, whole.sentence(file))
+    if not broken:
+        yield Finding("files", OK, "texts and weights of the course, whole")
 
 
 def disk() -> Iterator[Finding]:
@@ -214,6 +225,7 @@ LOOKS: dict[str, Callable[[], Iterator[Finding]]] = {
     "interpreter": interpreter,
     "packages": packages,
     "checkpoint": checkpoints,
+    "files": files,
     "disk": disk,
     "kernel": kernel,
 }
@@ -259,24 +271,6 @@ def _numbers(version: str) -> tuple[int, ...]:
     while len(numbers) > 1 and not numbers[-1]:
         numbers.pop()
     return tuple(numbers)
-
-
-def _whole(role: str, file: Path) -> Finding:
-    """Whether a file of weights is as long as its own table of contents says."""
-    size = file.stat().st_size
-    with file.open("rb") as stream:
-        length = int.from_bytes(stream.read(8), "little")
-        try:
-            table = json.loads(stream.read(length) if length < size else b"")
-            ends = [entry["data_offsets"][1] for entry in table.values()
-                    if "data_offsets" in entry]  # fmt: skip
-            whole = size == 8 + length + max(ends)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            whole = False
-    if not whole:
-        text = f"{_short(file)} is damaged: get the course's files again."
-        return Finding("checkpoint", BAD, text)
-    return Finding("checkpoint", OK, f"{role}, {size / 1e6:.0f} MB, whole")
 
 
 def _writable(place: Path) -> bool:

@@ -23,6 +23,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from helpers.corpora import whole
 from tools.pretrain.card import PROMPTS, card, draw_curve
 from tools.pretrain.corpus import (
     Package,
@@ -174,6 +175,7 @@ def export(folder: Path, target: Path) -> None:
     write_atomically(
         target / "loss_curve.png", lambda file: draw_curve(facts["curve"], file)
     )
+    whole.record(target)
 
 
 def version_notes(expected: dict[str, str], installed: dict[str, str]) -> list[str]:

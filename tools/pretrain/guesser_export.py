@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import AutoTokenizer, BertForMaskedLM, BertTokenizer
 
+from helpers.corpora import whole
 from tools.corpora.stories import tell
 from tools.pretrain.card import draw_curve
 from tools.pretrain.guesser import (
@@ -241,6 +242,7 @@ def evaluate_guesser(target: Path) -> dict:
     facts["shown"] = measure_guesser(target)
     write_text(target / "training.json", json.dumps(facts, indent=1) + "\n")
     write_text(target / "README.md", guesser_card(facts))
+    whole.record(target)
     return facts["shown"]
 
 

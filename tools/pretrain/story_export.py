@@ -8,6 +8,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 from transformers import GPT2LMHeadModel
 
+from helpers.corpora import whole
 from tools.pretrain.card import draw_curve
 from tools.pretrain.evaluation import blind_sheet, evaluate
 from tools.pretrain.export import (
@@ -78,6 +79,7 @@ def evaluate_exported(target: Path) -> dict:
     facts["shown"] = evaluate(*exported(target))
     write_text(target / "training.json", json.dumps(facts, indent=1) + "\n")
     write_text(target / "README.md", story_card(facts))
+    whole.record(target)
     return facts["shown"]
 
 
