@@ -28,6 +28,7 @@ def test_a_search_finds_what_shares_no_word_with_it():
     assert [cosine for _, cosine in found] == sorted([c for _, c in found])[::-1]
     assert "sleep would not come" in found[0][0]
     assert not words(query) & words(found[0][0])
+    assert search(f"not {query}", 1)[0][0] == found[0][0]
     assert "Thieves" in search("someone broke into our home", 1)[0][0]
 
 
@@ -58,6 +59,36 @@ def test_they_looks_at_the_noun_that_it_means_in_lesson_02(they, asked):
     assert row[asked] > row[other] + 0.08 and row[asked] == max(row.values())
 
 
+def test_a_head_prefers_the_trophy_in_any_case_in_lesson_02():
+    base = "The trophy does not fit in the suitcase because it is too {}."
+    weights = []
+    for word in ("big", "small"):
+        head = one_head(base.format(word), 3, 1)
+        row = dict(zip(head.tokens, head.asked_by("it").tolist(), strict=True))
+        assert row["trophy"] > 2 * row["suitcase"]
+        weights.append(row["trophy"])
+    assert weights[1] > weights[0] + 0.02
+
+
+def test_without_its_bias_the_head_of_lesson_02_finds_the_animal_too():
+    module = load_encoder().encoder.layer[3].attention.self
+    head, part = one_head(PAIR.format("tired"), 3, 1), slice(32, 64)
+    query = head.query - module.query.bias[part]
+    key = head.key - module.key.bias[part]
+    weights = (query @ key.T / 32**0.5).softmax(-1)[head.tokens.index("it")]
+    assert round(weights[head.tokens.index("animal")].item(), 2) == 0.68
+
+
+def test_three_layers_move_the_two_the_apart_in_lesson_02():
+    cosines = []
+    for layer in (0, 3):
+        head = one_head(PAIR.format("tired"), layer, 1)
+        first, second = (n for n, token in enumerate(head.tokens) if token == "the")
+        pair = head.vectors[first], head.vectors[second]
+        cosines.append(torch.cosine_similarity(*pair, dim=0).item())
+    assert 0.99 > cosines[0] > cosines[1] + 0.1
+
+
 def test_the_numbers_of_exp_in_lesson_02():
     finite = torch.tensor([88.0, 89.0]).exp().isfinite()
     assert finite.tolist() == [True, False]
@@ -70,6 +101,9 @@ def test_the_translators_choose_the_pronouns_and_read_the_examples():
     assert " es zu müde" in german(PAIR.format("tired"))
     assert "qu'elle était" in french(PAIR.format("wide"))
     assert "qu'il était" in french(PAIR.format("tired"))
+    swapped = "The street did not cross the animal because it was too {}."
+    assert "qu'elle était" in french(swapped.format("tired"))
+    assert "qu'il était" in french(swapped.format("wide"))
     assert german("has the girl read the book") == "Hat das Mädchen das Buch gelesen?"
     gave = "Die alte Frau gab dem Jungen den Hund."
     assert german("the old woman gave the dog to the boy") == gave

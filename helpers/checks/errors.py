@@ -31,6 +31,11 @@ MEANINGS: tuple[tuple[type[BaseException], str, Meaning], ...] = (
     ),
     (
         TypeError,
+        "got an unexpected keyword argument 'axis'",
+        "NumPy's `axis` is called `dim` here.",
+    ),
+    (
+        TypeError,
         "got an unexpected keyword argument",
         "A function was called with a keyword argument (`name=...`) that it does not "
         "accept.",
@@ -45,7 +50,8 @@ MEANINGS: tuple[tuple[type[BaseException], str, Meaning], ...] = (
         Exception,
         "NoneType",
         "Something there is None: often a function of your own that ends without "
-        "`return`, or an optional argument that was left out.",
+        "`return`, a method that returns nothing, such as `register_buffer`, or an "
+        "optional argument that was left out.",
     ),
     (
         Exception,
@@ -70,6 +76,41 @@ MEANINGS: tuple[tuple[type[BaseException], str, Meaning], ...] = (
         lambda found: (
             "In a product of matrices the first needs as many columns (here "
             f"{found[2]}) as the second has rows (here {found[3]})."
+        ),
+    ),
+    (
+        TypeError,
+        r"unsupported operand type\(s\) for @: .*'Linear'",
+        "A layer is called like a function, `layer(x)`, and multiplies by its weight "
+        "itself.",
+    ),
+    (
+        TypeError,
+        "only integer tensors of a single element can be converted to an index",
+        "A list takes one whole number as its index, and this tensor does not hold "
+        "just one. Take the numbers one by one; and `topk`, `sort` and `max(dim)` "
+        "return two things, the values and their `.indices`.",
+    ),
+    (
+        RuntimeError,
+        "log_softmax.*not implemented for 'Long'",
+        "Scores with a fraction were expected, and whole numbers came: often the two "
+        "arguments of `cross_entropy` are exchanged, which takes the scores first.",
+    ),
+    (
+        ValueError,
+        r"Expected input batch_size \((\d+)\) to match target batch_size \((\d+)\)",
+        lambda found: (
+            f"There are {found[1]} rows of scores and {found[2]} right answers; each "
+            "answer needs a row of its own."
+        ),
+    ),
+    (
+        KeyError,
+        r"attribute '(\w+)' already exists",
+        lambda found: (
+            f"There is a `{found[1]}` already: `register_buffer` makes the name "
+            "itself, so nothing may be assigned to it before."
         ),
     ),
     (

@@ -34,6 +34,7 @@ from helpers.checks.compare import (
 from helpers.checks.exercise import Answer, Case, Exercise, Look
 from helpers.checks.plain import Odd, kind_of, plain
 
+IMPORTING = "<frozen importlib._bootstrap>"  # whose frames are those of an import
 PRINTED = 2000  # characters of the student's own prints that are kept
 LOOKED_AT = "weights"  # a result that is only drawn: no gradient is asked of it
 
@@ -114,7 +115,7 @@ def time_limit(seconds: float) -> Iterator[None]:
         if not armed:
             return
         left = seconds - spent()
-        if left <= 0 and not _collects_garbage(frame):
+        if left <= 0 and not _is_no_place_to_stop(frame):
             raise TimeUp
         signal.setitimer(signal.ITIMER_REAL, max(left, 0.01), 1.0)
 
@@ -128,12 +129,19 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _collects_garbage(frame: FrameType | None) -> bool:
-    """Whether a frame lies within one of `gc.callbacks`; what those raise is lost."""
+def _is_no_place_to_stop(frame: FrameType | None) -> bool:
+    """Whether a frame lies within an import, or within one of `gc.callbacks`.
+
+    An import that is cut short leaves half a module behind, which fails for as long as
+    the kernel runs; and what a callback of the collector raises is lost.
+    """
     callbacks = {getattr(one, "__code__", None) for one in gc.callbacks}
-    while frame is not None and frame.f_code not in callbacks:
+    while frame is not None:
+        code = frame.f_code
+        if code in callbacks or code.co_filename == IMPORTING:
+            return True
         frame = frame.f_back
-    return frame is not None
+    return False
 
 
 def cases_of(exercise: Exercise, seed: int) -> list[Case]:

@@ -10,6 +10,7 @@ from helpers.checks.engine import find, grading, judge
 from helpers.checks.exercise import Exercise
 
 SLOW = 3.0  # times as long as with the course's part: then that one is trained
+WORTH = 20.0  # milliseconds a step; a smaller difference is no reason
 TRIES = 4  # of a step; the fastest one counts
 LONG = 500.0  # milliseconds after which a step is not tried again
 
@@ -38,7 +39,8 @@ class OwnParts:
             exercise_id: the exercise that asks for them
             *answers: the functions or classes; none where another notebook has them
             step: does with a part what a step of training does with it; where the
-                student's takes over three times as long as the course's, that is used
+                student's takes over three times as long as the course's, and 20
+                milliseconds more, that is used
         """
         try:
             exercise = find(exercise_id)
@@ -124,7 +126,7 @@ def _slow(step: Callable[[Any], Any], own: Any, course: Any) -> str:
         yours = _milliseconds(step, own)
     except Exception as error:
         return f"a step raises {type(error).__name__} with yours"
-    if yours <= SLOW * ours:
+    if yours <= SLOW * ours or yours - ours < WORTH:
         return ""
     return f"a step takes {yours:,.0f} ms with yours and {ours:,.0f} with it"
 

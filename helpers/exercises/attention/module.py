@@ -230,6 +230,19 @@ MODULE_MISTAKES = (
         swap(block=lambda self, scores, mask: scores.masked_fill(not mask, -1e9)),
     ),
     mistake(
+        "weight not transposed",
+        "x was multiplied by the weight of a layer as it is stored, which is (d_head, "
+        "d_model).",
+        "A layer can be called like a function: it does the whole product itself.",
+        swap(
+            project=lambda self, x: (
+                x @ self.W_q.weight,
+                x @ self.W_k.weight,
+                x @ self.W_v.weight,
+            )
+        ),
+    ),
+    mistake(
         "sizes of the layers swapped",
         "The layers map d_head features to d_model, but x comes with d_model features.",
         "In which order does `nn.Linear` take its two sizes?",

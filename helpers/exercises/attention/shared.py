@@ -107,7 +107,7 @@ def if_mask(*spellings: Any) -> Misconception:
         "a whole mask taken for true or false",
         "Python was asked whether a whole mask is true, as `if`, `not`, `and` and `or` "
         "ask, and a tensor of many entries has no single answer.",
-        "Do you want to know whether there is a mask, or to turn each of its entries "
-        "round? Neither is a question about its truth.",
+        "Do you want to know whether there is a mask, `mask is not None`, or to turn "
+        "each of its entries round, `~mask`? Neither is a question about its truth.",
         *spellings,
     )

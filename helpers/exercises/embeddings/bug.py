@@ -273,7 +273,8 @@ MISTAKES = (
         "wrong in any case",
         "Your test calls every table wrong, even the right ones.",
         "Does it test the table that `make` returns? If so, which of your conditions "
-        "fails on a right one? Print both sides of it.",
+        "fails on a right one? Print both sides of it. Where they look alike, give "
+        "`allclose` more room, `atol=1e-3`: four printed digits are too few for it.",
         lambda make: False,
     ),
     mistake(

@@ -112,6 +112,19 @@ def _kept(u: Tensor, V: Tensor) -> Tensor:
 
 
 @mistake(
+    "axis taken for a kind of length",
+    "`norm` took the number for the kind of length, not for an axis, and gave one "
+    "length for the whole table.",
+    "The axis has to be named: `dim=`.",
+    lambda u, V: V @ u / (V.norm(-1) * u.norm()),
+    lambda u, V: V @ u / (V.norm(1) * u.norm(1)),
+    lambda u, V: V @ u / (V.norm(-1) * u.norm(-1)),
+)
+def _kind_of_norm(u: Tensor, V: Tensor) -> Tensor:
+    return V @ u / (V.norm(1) * u.norm())
+
+
+@mistake(
     "products added up over the whole table",
     "One sum was taken over the whole table, not one for each of its rows.",
     "A sum takes an axis; without one it adds up everything.",
@@ -618,7 +631,8 @@ EXERCISES = (
         points=1,
         answers=(Answer("trained_table", "C"),),
         cases=lambda seed: [Case("your letter", look=_letter)],
-        proves="most pairs unlike, some alike: only a trained table has that tail",
+        proves="most pairs unlike, some alike: of the three, only the trained table "
+        "has that tail",
         misconceptions=(
             mistake(
                 "the untrained table",

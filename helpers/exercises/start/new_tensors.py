@@ -26,9 +26,11 @@ def _device(answer: Callable, x: Tensor, length: int) -> Look:
     try:
         padded = answer(x, length)
     except Exception:
-        return Look({"device": BLOCKED})
-    there = isinstance(padded, Tensor) and padded.device == x.device
-    return Look({"device": SAME if there else "another one"})
+        return Look({"device": BLOCKED, "shape": "none"})
+    if not isinstance(padded, Tensor):
+        return Look({"device": "none: no tensor came back", "shape": "none"})
+    there = SAME if padded.device == x.device else "another one"
+    return Look({"device": there, "shape": str(tuple(padded.shape))})
 
 
 def _cases(seed: int) -> list[Case]:
@@ -169,6 +171,18 @@ def _on_top(x: Tensor, length: int) -> Tensor:
 
 
 @mistake(
+    "no row added",
+    "The result has as many rows as x.",
+    "`zeros_like` takes the shape of its argument as well. Which shape is asked for?",
+    lambda x, length: x,
+)
+def _like(x: Tensor, length: int) -> Tensor:
+    padded = torch.zeros_like(x)
+    padded[: len(x)] = x
+    return padded
+
+
+@mistake(
     "so many rows more",
     "So many rows were added as the result should have.",
     "How many rows are there already?",
@@ -220,6 +234,7 @@ EXERCISES = (
             _double_by_name,
             _by_lists,
             _on_top,
+            _like,
             _more,
             _columns,
             _detached,
