@@ -102,6 +102,10 @@ def test_a_figure_has_its_text_is_sharp_and_a_card_and_its_code_is_folded(soluti
     style = """one => { const style = getComputedStyle(one);
                         return [style.paddingTop, style.backgroundColor]; }"""
     assert image.evaluate(style) == ["10px", "rgb(255, 255, 255)"]
+    wide = solution.cell(solution.number("draw.cost_curves(")).locator("img").first
+    right = "one => one.getBoundingClientRect().right"
+    cut = wide.evaluate(right) - wide.locator("..").evaluate(right)
+    assert cut <= 0.5
     solution.theme("JupyterLab Light")
 
 
