@@ -9,9 +9,9 @@
 #
 # One word differs, and *it* is the animal in the first sentence, the street in the
 # second. You knew both at once. How could a computer know? The kind of model that
-# learns such things from text is called a **transformer**. You will build one from its
-# parts, run them on real pretrained weights, and watch them search, translate and
-# write.
+# learns such things from text, and that this course is about, is the **transformer**.
+# You will build one from its parts, run them on real pretrained weights, and watch them
+# search, translate and write.
 #
 # You need: Python, and the little PyTorch that a section of this page lists.
 # Time: {minutes}.
@@ -55,9 +55,11 @@ for sentence, cosine in search(query):
 # **encoder**, a model that reads, has turned every sentence into a **vector**, a list
 # of 384 numbers, and did the same with your question. You see the three sentences whose
 # vectors point most nearly in its direction; the number is the **cosine** of the angle,
-# and 1 would be the very same direction. Type a question of your own between the quotes
-# and run the cell again, *someone broke into our home* for instance. You write this
-# encoder in lesson 04, load these weights into it, and search with your own code.
+# and 1 would be the very same direction. Put *not* in front of the question: the first
+# answer stays, so it is rather the topic that was found. Type a question of your own
+# between the quotes and run the cell again, *someone broke into our home* for instance.
+# You write this encoder in lesson 04, load these weights into it, and search with your
+# own code.
 
 # %% [markdown] slide="subslide"
 # ### Two: see where *it* looks
@@ -105,12 +107,13 @@ for language in ("de", "fr"):
 
 # %% [markdown] slide="skip"
 # *sie*, *elle*: the street. Make it *tired*, and both change the pronoun. That does not
-# mean that they know what a street is: in the sentences they have learned from, animals
-# get tired and streets are wide. These models speak a little language of 93 nouns, 48
-# verbs and 51 adjectives, so try sentences of everyday things: *has the girl read the
-# book*, or *the old woman gave the dog to the boy*. If they lack a word, they say
-# which, and suggest similar ones. You build the decoder in lesson 05, and train a whole
-# translator in lesson 06.
+# mean that they know what a street is. Let *the street* cross *the animal*, tired or
+# wide: in French the street is tired now, and the animal wide. So here, *tired* goes
+# with the first noun, and *wide* with the second. These models speak a little language
+# of 93 nouns, 48 verbs and 51 adjectives, so try sentences of everyday things: *has the
+# girl read the book*, or *the old woman gave the dog to the boy*. If they lack a word,
+# they say which, and suggest similar ones. You build the decoder in lesson 05, and
+# train a whole translator in lesson 06.
 
 # %% [markdown] slide="subslide"
 # ### Four: continue a text
@@ -129,8 +132,22 @@ for draw in (1, 3, 5):
 # %% [markdown] slide="skip"
 # Three times the same beginning, three continuations, because each was drawn with other
 # random numbers. It sounds like a manual, but it has only learned which words tend to
-# follow which. Try *Return a list of*, or other numbers in `(1, 3, 5)`. You write a GPT
-# in lesson 10, and in lesson 11 you decide how its next word is chosen.
+# follow such a text. Try *Return a list of*, or other numbers in `(1, 3, 5)`. You write
+# a GPT in lesson 10, and in lesson 11 you decide how its next word is chosen.
+
+# %% [markdown] slide="subslide"
+# ### Three kinds of model
+#
+# Transformers come in three kinds, and you have just met all of them:
+#
+# | kind | what it does | you saw it in | you build it in |
+# |---|---|---|---|
+# | encoder | reads a text, and gives each word a vector | search, *it* | lesson 04 |
+# | encoder and decoder | reads one text, and writes another | translation | 05, 06 |
+# | decoder alone | continues a text, word by word | the manual | 10, 11 |
+#
+# They differ in what a word may look at, and in what they were trained for. The parts
+# are much the same, and the most important one, attention, you write in lesson 02.
 
 # %% [markdown] slide="slide"
 # ## How a notebook works
@@ -152,6 +169,18 @@ print("Python", platform.python_version())
 for package in ("torch", "numpy", "matplotlib", "transformers", "jupyterlab"):
     print(package, importlib.metadata.version(package))
 print("training cells will use:", device())
+
+# %% [markdown] slide="skip"
+# Do you see seven lines? Then the packages are there. Should a cell of ours fail later
+# with an error that does not come from your own code, let this look for the cause. It
+# changes nothing and needs no network, and its last lines are a report that you can
+# copy when you ask somebody for help:
+#
+# ```python
+# from helpers.student.doctor import doctor
+#
+# doctor()
+# ```
 
 # %% [markdown] slide="slide"
 # ## How a check talks
@@ -213,8 +242,9 @@ check("0.1", row_means)
 # mistake gave the same as your code in every case, down to the error message. Two
 # different slips can raise the same error, though, so where an error is all that can be
 # seen the card says *often*. A check judges results and never style, so that loops are
-# as good as one-liners. It accepts numbers that were computed in float32, unless an
-# exercise asks for more, as 0.2 below does.
+# as good as one-liners; it only needs the names that the exercise gives. It accepts
+# numbers that were computed in float32, unless an exercise asks for more, as 0.2 below
+# does.
 
 # %% [markdown] slide="slide"
 # ## When you are stuck, and whose code runs
@@ -278,9 +308,11 @@ x = torch.tensor(3.0, requires_grad=True)
 show("gradient of x² + x at 3", x.grad)
 
 # %% [markdown] slide="skip"
-# Were you right about the shapes (2, 3), (7, 3, 2) and (2, 5), about 6 numbers to learn
-# and a gradient of 7? Then you know enough. Where you were not, an hour with PyTorch's
-# own introduction is well spent before lesson 02:
+# Were you right about the shapes (2, 3), (7, 3, 2) and (2, 5), the 6 numbers to learn
+# and the gradient, 7? Then you know enough. (`nn.Linear(5, 2)` keeps its matrix as
+# (out, in). `Twice` uses one layer twice, and that has 2 · 2 weights and 2 numbers
+# more.) Where you were not, an hour with PyTorch's own introduction is well spent
+# before lesson 01:
 # [Tensors](https://docs.pytorch.org/tutorials/beginner/basics/tensorqs_tutorial.html),
 # [Broadcasting](https://docs.pytorch.org/docs/stable/notes/broadcasting.html), [Build
 # the Neural
@@ -310,8 +342,8 @@ print(copied.dtype, f"{copied.item():.17f}")
 # tensor made by default lies on the CPU, beside a model that does not. Hence the rule:
 # **a new tensor takes its dtype and its device from an input.** `torch.zeros`,
 # `torch.ones`, `torch.full` and `torch.arange` all accept `dtype=` and `device=`, every
-# tensor knows its own as `x.dtype` and `x.device`, and `x.new_zeros(...)` or
-# `torch.zeros_like(x)` ask x for you.
+# tensor knows its own as `x.dtype` and `x.device`, and `x.new_zeros(...)` asks x for
+# you. So does `torch.zeros_like(x)`, which also takes the shape of x.
 
 # %% [markdown] exercise="0.2"
 # Sentences have different lengths, but a batch needs tables of one length, so the

@@ -6,7 +6,7 @@
 # Read this once: *The animal did not cross the street because it was too tired.* Who
 # was tired? Now change one word: *... because it was too wide.* For you, *it* has
 # become the street. A model can only compute, so every word has to become numbers
-# first. Below is a table that has such numbers for 21,719 words, and nobody told it
+# first. Below is a table that has such numbers for 21,719 words, and nobody wrote down
 # what any of them means. Still, ask it for the words closest to *animal*, *street* and
 # *tired*. Then ask what *it* is in each of the two sentences.
 #
@@ -47,10 +47,13 @@ print(f"{first} and {second}, the same: {(first.vector == second.vector).all()}"
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can
 #
-# look up such vectors without a library and measure how alike two are; train vectors of
-# your own; say how far to believe an analogy, and what spaCy is for; and give each
-# position a vector. And you will know why a table can't tell the two *it* apart: it has
-# **one row for *it***, whatever the sentence.
+# - look up such vectors without a library, and measure how alike two are;
+# - train vectors of your own;
+# - say how far to believe an analogy, and what spaCy is for;
+# - give each position a vector.
+#
+# And you will know why a table can't tell the two *it* apart: it has **one row for
+# *it***, whatever the sentence.
 
 # %% [markdown]
 # **Letters in shape comments**, the same in every lesson: `B` batch, `T` length, `D`
@@ -81,10 +84,26 @@ for text in (tired, "I love Paris", "A transformer was sleepless"):
 # %% [markdown]
 # A common word is one token. A rarer one is cut into parts, and `##` marks a part that
 # goes on from the one before (lesson 09 shows how they are chosen). The text is
-# **lower-cased** first: capitals become small letters. And *the* has id 1996 both
-# times. Can a model compute with these numbers? It would find *was*, 2001, very close
-# to *the*, and *animal*, 4111, far from both, which is nonsense. The honest translation
-# of an id is **one-hot**: a vector with a 1 at that number and 0 elsewhere.
+# **lower-cased** first: capitals become small letters. Put in a word that nobody has
+# ever written, or your name. Where will it be cut?
+
+# %%
+yours = "The grumpfish couldn't oversleep."
+yours_ids = tokenizer(yours)["input_ids"]  # this time with the model's own marks
+print(tokenizer.convert_ids_to_tokens(yours_ids))
+print(tokenizer.decode(yours_ids))
+
+# %% [markdown]
+# Few words defeat it, because pieces can be as short as a letter; only a sign that the
+# vocabulary lacks becomes `[UNK]`. The way back shows what was lost: the capitals. And
+# there are two **special tokens**, `[CLS]` before a text and `[SEP]` behind it, which
+# this model expects. `add_special_tokens=False` left them out above.
+
+# %% [markdown]
+# Look at the ids once more: *the* has 1996 both times. Can a model compute with these
+# numbers? It would find *was*, 2001, very close to *the*, and *animal*, 4111, far from
+# both, which is nonsense. The honest translation of an id is **one-hot**: a vector with
+# a 1 at that number and 0 elsewhere.
 
 # %% tags=["nbval-check-output"]
 one_hot = F.one_hot(torch.tensor([0, 1, 2]))  # say: dog, puppy, street
@@ -202,17 +221,23 @@ check("1.1b", shape_of_first, shape_of_first_third, shape_of_all_third)
 # Where do good numbers come from? A table starts at random and is trained. You can
 # watch that within seconds if you take letters for words and two numbers for 384.
 # (Letters in a plane are an idea from Andrej Karpathy's *makemore* lectures.) The task
-# is the one that GPT learns from: read a letter, predict the next. The vector $e$ of
-# the letter that was read gives a score to each of the 27 signs that may follow,
-# $eW+b$, where $b$ has room for how common each sign is anyway. Such a score is called
-# a **logit**.
+# is the one that GPT learns from: read a letter, predict the next. A matrix $W$ turns
+# the vector $e$ of the letter that was read into a score for each of the 27 signs that
+# may follow, $eW+b$; the vector $b$ adds a number for each sign, because some are
+# common whatever comes before. Such a score is called a **logit**.
 
 # %% [markdown]
 # The **softmax** turns the logits into probabilities (lesson 02 takes it apart), and
 # the **cross-entropy** is −log of the probability of the letter that really came: 0 if
 # the model was sure and right, ln 27 = 3.30 if it gives all signs the same.
 # `F.cross_entropy(logits, right)` does both and takes the mean. This is the **loss**,
-# the number that training makes small.
+# the number that training makes small. Here it is for one letter and three signs:
+
+# %% tags=["nbval-check-output"]
+logits, came = torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([0])  # the first one
+show("probabilities", logits.softmax(-1))
+show("-log of the first", -logits.softmax(-1)[0, 0].log())
+show("cross-entropy", F.cross_entropy(logits, came))
 
 # %% [markdown] exercise="1.8"
 # Write this loss for a text. Each letter but the last is asked for the one after it.
@@ -394,8 +419,8 @@ check("1.2", cosine_similarity)
 # </details>
 # <details><summary>Hint 2: a pointer</summary>
 #
-# A matrix times a vector is all dot products at once. `norm` takes the axis to run
-# along.
+# A matrix times a vector is all dot products at once. `V.norm(dim=...)` takes the axis
+# to run along, by its name: `V.norm(1)` means something else.
 # </details>
 # <details><summary>Hint 3: pseudocode</summary>
 #
@@ -418,9 +443,10 @@ for one, other in (
 
 # %% [markdown]
 # The first two sentences share no noun and no verb, and are still found alike: that is
-# nearly a search by meaning (lesson 04). But our two sentences get 0.94, and to a mean,
-# *man bites dog* is the same as *dog bites man*. Keep that for the second half of the
-# lesson.
+# nearly a search by meaning (lesson 04). Nearly, because part of it is *on* and the
+# articles: *The mayor voted on the budget.* gets 0.48. And our two sentences get 0.94,
+# and to a mean, *man bites dog* is the same as *dog bites man*. Keep that for the
+# second half of the lesson.
 
 # %% [markdown] exercise="1.3"
 # Find the **nearest** words of a word by cosine, without the word itself. Then solve an
@@ -471,7 +497,8 @@ check("1.3", nearest, analogy)
 # </details>
 # <details><summary>Hint 2: a pointer</summary>
 #
-# `words.index(word)` says which row; `topk` sorts the largest first;
+# `words.index(word)` says which row. `topk(k)` returns two things, the k largest values
+# and their `.indices`, the largest first; a list takes one index at a time.
 # `F.cosine_similarity` is allowed here. A cosine is never below −1.
 # </details>
 # <details><summary>Hint 3: pseudocode</summary>
@@ -528,12 +555,11 @@ for a, b, c, expected in asked:
 print(f"without the exclusion: {count} of {len(asked)} right")
 
 # %% [markdown]
-# One. King − man + woman is nearest to *king*: the step is short, and the rule that
-# forbids *king* does much of the work. Does the step at least point the right way?
-# **PCA**, principal component analysis, finds the two directions in 384 dimensions
-# along which these four words differ most, and in that plane the two arrows look nearly
-# parallel. Be careful, though: a plane chosen for four points can hide just what would
-# spoil the picture.
+# One. King − man + woman is nearest to *king*, and the rule that forbids *king* does
+# much of the work. Does the step from *man* to *woman* at least point the same way as
+# the step from *king* to *queen*? **PCA**, principal component analysis, finds the two
+# directions in 384 dimensions along which these four words differ most. Look at the two
+# arrows in that plane, and guess their cosine before you run the second cell.
 
 # %% slide="subslide"
 pairs = [("man", "woman"), ("king", "queen")]
@@ -544,15 +570,26 @@ show_figure(
     "point in nearly the same direction.",
 )
 
+# %% tags=["nbval-check-output"]
+man, woman, king, queen = (
+    vectors[row_of[word]] for word in "man woman king queen".split()
+)
+step_cosine = F.cosine_similarity(woman - man, queen - king, dim=0)
+show("cosine of the two steps, in all 384 dimensions", step_cosine, 2)
+
+# %% [markdown]
+# In the plane they are nearly parallel, in 384 dimensions they stand at 79 degrees: a
+# plane chosen for four points can hide just what spoils the picture.
+
 # %% [markdown] slide="slide"
 # ## Where a word stands
 #
 # A recurrent network (lesson 07) reads word after word, so it knows the order. A
-# transformer sees all words at once. That makes it fast, because nothing has to wait
-# for the word before; the price is that the order is lost. Our sentence has *the* at
-# positions 0 and 5, and both have the same row. So each **position** gets a vector of
-# its own, which is **added** to the word's. Which vector? The plain number 0, 1, 2 ...
-# soon becomes larger than any number in the word's vector. Binary doesn't.
+# transformer that reads sees all words at once. That makes it fast, because nothing has
+# to wait for the word before; the price is that the order is lost. Our sentence has
+# *the* at positions 0 and 5, and both have the same row. So each **position** gets a
+# vector of its own, which is **added** to the word's. Which vector? The plain number 0,
+# 1, 2 ... soon becomes larger than any number in the word's vector. Binary doesn't.
 
 # %% tags=["nbval-check-output"]
 for position in range(8):
@@ -669,10 +706,11 @@ show_figure(
 )
 
 # %% [markdown]
-# Four columns are enough to tell 5,000 positions apart, so the others are there for
-# something else: hands of many speeds show small and large distances alike. And the dot
-# product depends on the distance alone, because each hand contributes sin a · sin b +
-# cos a · cos b, which is cos(a − b). It falls with the distance, though not steadily.
+# Four columns already differ for 5,000 positions, but positions 1127 and 3012 are only
+# 0.04 apart there; with 512 columns no two are closer than 3.7, because among hands of
+# many speeds some show small distances and some large ones. And the dot product depends
+# on the distance alone, because each hand contributes sin a · sin b + cos a · cos b,
+# which is cos(a − b). It falls with the distance, though not steadily.
 
 # %% [markdown]
 # Why add the two vectors, and not append one to the other? Appended, the positions
@@ -680,6 +718,21 @@ show_figure(
 # numbers they deserve. Added, they cost no width, and there is room for both: two
 # random directions among 384 are nearly at right angles. It is the habit of the whole
 # model: each layer adds what it has found to the same vector (lesson 04).
+
+# %% [markdown]
+# There is a plainer way than clocks: a second table, with a row for each position,
+# trained like the first. The paper of 2017 tried both and found nearly the same quality
+# (section 3.5). GPT-2 has such a table, and so has MiniLM, which reads at most 512
+# tokens. What shape has it, and what is the price?
+
+# %% tags=["nbval-check-output"]
+learned = load_encoder().embeddings.position_embeddings.weight.detach()
+print("words:", tuple(minilm.shape), "positions:", tuple(learned.shape))
+print("sum:", tuple((minilm[ids] + learned[: ids.shape[1]]).shape))
+
+# %% [markdown]
+# Nothing has to be computed, but position 512 has no row, while the formula has one for
+# any position. In lesson 02 a head learns such rows while you watch.
 
 # %% [markdown] slide="subslide"
 # Now put your parts together: tokens, ids, your look-up, your positions. (The words are
@@ -851,9 +904,9 @@ show_figure(
 
 # %% [markdown] exercise="1.4b"
 # The table is no parameter: training must not change it. But it belongs to the module
-# and has to move to the GPU with it. Such a tensor is a **buffer**, `nn.Buffer(tensor)`
-# or the older `self.register_buffer(name, tensor)`. The values come from the course's
-# function.
+# and has to move to the GPU with it. Such a tensor is a **buffer**: `self.table =
+# nn.Buffer(tensor)`. (In older code the whole line reads
+# `self.register_buffer("table", tensor)`.) The values come from the course's function.
 
 
 # %% exercise="1.4b"
@@ -920,7 +973,7 @@ for name, std in (("normal, std 1", 1.0), ("small, std 1/sqrt(d)", d_model**-0.5
 
 # %% [markdown]
 # With `nn.Embedding`'s default start (std 1) the factor drowns the position: 0.04. It
-# is meant for tables that start small, with std 1/√d, for example when the same table
+# fits tables that start small, with std 1/√d, for example when the same table
 # is also the output layer: there 12.14 becomes 0.70. The factor and the start belong
 # together.
 
@@ -1032,7 +1085,7 @@ check("1.5", looks_right)
 # <details><summary>Hint 2: a pointer</summary>
 #
 # You have computed four numbers by hand. Which of them would come out differently here?
-# Compare with room for rounding: `torch.allclose`.
+# You know four digits of it, so leave that much room: `torch.allclose(..., atol=1e-3)`.
 # </details>
 # <details><summary>Hint 3: pseudocode</summary>
 #
@@ -1151,9 +1204,9 @@ for m, n in ((0, 3), (50, 53), (1000, 1003), (3, 0), (0, 9)):
 # cleverer? The cell below takes the mean of what comes out of MiniLM's six layers of
 # attention; once as it was trained, and once with its table of positions set to zero.
 # **Explain** what you see, in five or six sentences: why can't six layers of attention
-# find out who bites, once the positions are gone? (All you need of lesson 02: attention
-# makes each token's new vector a weighted sum over all tokens, with weights that depend
-# on the vectors alone.)
+# find out who bites, once the positions are gone, and what do the positions change?
+# (All you need of lesson 02: attention makes each token's new vector a weighted sum
+# over all tokens, with weights that depend on the vectors alone.)
 
 # %% tags=["nbval-check-output"]
 encoder = load_encoder()
@@ -1191,11 +1244,6 @@ assert with_positions > 0.02 and without.abs() < 1e-5
 # the other layers) treat them alike wherever they stand, so outputs are permuted only,
 # at any depth. 1: says what the mean does and how positions repair it.
 # ### END SOLUTION
-
-# %% [markdown]
-# MiniLM has no sines: its 512 rows of positions were learned like words, as in BERT.
-# The paper of 2017 tried both and found nearly the same quality (section 3.5). Sines
-# need no training and can be computed for any length.
 
 # %% [markdown] slide="slide"
 # ## What you can do now

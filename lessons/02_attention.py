@@ -20,7 +20,7 @@
 # stands in. A model that is to tell the two apart has to do what you just did: look at
 # the other words, and take something from the right one. The operation that does this
 # is called **attention**. Here is a real pretrained model, whose numbers were learned
-# from text, at work on both sentences. Each line says how much *it* takes from that
+# from text, at work on both sentences. Each line says how much weight *it* gives that
 # word. Before you run the cell, guess: will the model notice the change?
 
 # %%
@@ -41,6 +41,7 @@ from helpers.experiments.reversal import (
 from helpers.figures import attention as draw
 from helpers.figures import canvas, heat_map, show_figure
 from helpers.figures.play import play
+from helpers.models import attention_ways as ways
 from helpers.models.attention import attention
 from helpers.student.own_parts import OwnParts
 
@@ -59,14 +60,15 @@ for sentence in (TIRED, WIDE):
         print(f"  it <- {token:8}{weight:.2f}", "#" * round(50 * weight))
 
 # %% [markdown]
-# In the first sentence more than two thirds of what *it* takes come from *animal*.
+# In the first sentence more than two thirds of the weight of *it* go to *animal*.
 # Replace *tired* by *wide*, and *animal* loses more than half of its share, while
 # *street* gets almost three times what it had. The model is not certain, for *animal*
-# is still ahead, but a single adjective has changed where it looks. This is one of 72
-# places in the model where such a look is taken, and we picked it because it shows
-# something; still, nobody programmed it. It was learned from text. By the end of this
-# lesson you will have written the code that computes these numbers, and trained a small
-# head of attention yourself that learns where to look while you watch.
+# is still ahead, but in this pair a single adjective has changed where it looks. This
+# is one of 72 places in the model where such a look is taken, and we picked it, and the
+# sentences, because they show something; still, nobody programmed it. It was learned
+# from text. By the end of this lesson you will have written the code that computes
+# these numbers, and trained a small head of attention yourself that learns where to
+# look while you watch.
 
 # %% [markdown] slide="subslide"
 # At the end of this lesson you can
@@ -95,8 +97,9 @@ for sentence in (TIRED, WIDE):
 # from?* We shall look for them in the sentence itself, as it is found in the middle of
 # that pretrained model. There, each word is a vector of 384 numbers. The model adds two
 # marks of its own, `[CLS]` before the text and `[SEP]` behind it, and counts the full
-# stop as a word, which makes 15 **tokens** in all. Three layers of the model have
-# worked on these vectors already, so that even the two *the* are no longer the same.
+# stop as a word, which makes 15 **tokens** in all. The two *the* differed from the
+# start, because each has its position added (lesson 01), and the three layers that have
+# worked on these vectors already moved them further apart.
 
 # %% tags=["nbval-check-output"]
 head = one_head(TIRED, layer=3, head=1)
@@ -112,8 +115,8 @@ print("X:", tuple(X.shape))
 # largest number? Say it aloud, then run the cell.
 
 # %% tags=["nbval-check-output"]
-scores = torch.stack([X[it] @ x for x in X])  # one dot product for each token
-for token, score in zip(tokens, scores, strict=True):
+plain = torch.stack([X[it] @ x for x in X])  # one dot product for each token
+for token, score in zip(tokens, plain, strict=True):
     print(f"{token:10}{score:8.2f}")
 
 # %% [markdown]
@@ -122,7 +125,7 @@ for token, score in zip(tokens, scores, strict=True):
 # add up to 1. Dividing each score by their sum is no way out: `[CLS]` would get a
 # weight below zero, and with other numbers the sum itself might be zero. The
 # exponential function makes every number positive and keeps their order, and after it
-# one may safely divide by the sum. This is the **softmax**:
+# one may divide by the sum. This is the **softmax**:
 #
 # $$\mathrm{softmax}(z)_i = \frac{e^{z_i}}{\sum_j e^{z_j}}$$
 
@@ -190,12 +193,11 @@ check("2.1", softmax)
 # yours.)
 
 # %% tags=["nbval-check-output"]
-weights = scores.softmax(0)
-for token, weight in zip(tokens, weights, strict=True):
+for token, weight in zip(tokens, plain.softmax(0), strict=True):
     print(f"{token:10}{weight:6.2f}", "#" * round(50 * weight.item()))
-assert [round(scores[n].item()) for n in (it, tokens.index("was"))] == [120, 69]
-assert (scores > scores[tokens.index("animal")]).sum() == 9
-assert round((scores / 384**0.5).softmax(0)[it].item(), 1) == 0.8
+assert [round(plain[n].item()) for n in (it, tokens.index("was"))] == [120, 69]
+assert (plain > plain[tokens.index("animal")]).sum() == 9
+assert round((plain / 384**0.5).softmax(0)[it].item(), 1) == 0.8
 
 # %% [markdown]
 # It finds itself, and nothing else. Of 15 tokens the average takes one, and the result
@@ -207,13 +209,15 @@ assert round((scores / 384**0.5).softmax(0)[it].item(), 1) == 0.8
 # score is only the tenth of the 15, below *did* and the full stop.
 
 # %% [markdown]
-# The idea of a weighted average was right, and the comparison was wrong. A word does
-# not look for what it is; it looks for what it lacks. If *it* could speak, it would
-# say: "I am a pronoun, and I need a noun that can be tired." And *animal* would have to
-# answer to something like "I am a noun, and alive." These are two descriptions, one of
-# what is wanted and one of what is on offer. And what *animal* then hands over need not
-# be either of them: to be found as a living thing is one matter, to tell *it* which one
-# is another. A single vector can't be all three.
+# The idea of a weighted average was right, and the comparison was wrong. As long as one
+# vector is both the question and the answer, the score of *it* with *animal* is also
+# the score of *animal* with *it*, and of two words at most one can prefer the other to
+# itself. But a word needs what it lacks. If *it* could speak, it would say: "I am a
+# pronoun, and I need a noun that can be tired." And *animal* would have to answer to
+# something like "I am a noun, and alive." These are two descriptions, one of what is
+# wanted and one of what is on offer. And what *animal* then hands over need not be
+# either of them: to be found as a living thing is one matter, to tell *it* which one is
+# another.
 
 # %% [markdown] slide="slide"
 # ## Query, key and value
@@ -244,14 +248,14 @@ keys = torch.tensor([[2.0, 0.0], [0.0, 3.0], [1.0, -2.0]])  # sweet, sour
 values = torch.tensor([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # R, G, B
 lime = torch.tensor([0.2, 0.9])
 
-weights = (keys @ lime).softmax(0)
-mixed = weights @ values
-show("weights of apple, lemon, plum", weights)
+shares = (keys @ lime).softmax(0)
+mixed = shares @ values
+show("weights of apple, lemon, plum", shares)
 show("output: red, green, blue", mixed)
 
 # %% slide="fragment"
 picture = draw.lookup(
-    "lime", [*colours], [*colours.values()], weights.tolist(), tuple(mixed.tolist())
+    "lime", [*colours], [*colours.values()], shares.tolist(), tuple(mixed.tolist())
 )
 show_figure(
     picture,
@@ -275,8 +279,8 @@ show_figure(
 # what they are made of, here 32 numbers instead of 384, so that many such heads find
 # room beside each other (lesson 03 is about that). A **head** is one set of three such
 # matrices and all that is done with them. (Models of the BERT family, this one among
-# them, also add a learned vector to each result, a **bias**. The formula has none, and
-# nothing below depends on it.)
+# them, also add a learned vector to each result, a **bias**. The formula has none.
+# Without it, *it* would look at *animal* with 0.68 instead of 0.69.)
 
 # %% slide="fragment"
 words = ["animal", "street", "it", "was", "too", "tired"]
@@ -346,7 +350,13 @@ show_figure(
 # above. The softmax works along each row, because the weights of each word have to add
 # up to 1. The product with V is the weighted average, again for all words at once. This
 # is **scaled dot-product attention**, and because queries and keys come from the same
-# sentence, it is **self-attention**.
+# sentence, it is **self-attention**. What the loop found for *it* must be in that
+# table. In which row? Say the table's shape as well, then run the cell.
+
+# %% tags=["nbval-check-output"]
+table = head.query @ head.key.T / 32**0.5  # (15, 32) @ (32, 15) -> (15, 15)
+print("table:", tuple(table.shape))
+print("row", it, "is the loop's:", torch.allclose(table[it], scores, atol=1e-4))
 
 # %% [markdown]
 # Do it by hand once; take a pencil. Two words, each with a query and a key of three
@@ -374,23 +384,39 @@ show("output", hand_weights @ V)  # (2, 2) @ (2, 2) -> (2, 2)
 # Two things are missing before you write the function. Sentences come in **batches**,
 # many at a time, so that a tensor of queries has more axes. And there may be words that
 # a query must not see, such as the padding that makes all sentences of a batch equally
-# long. A **mask** says
-# which: where it is False, the score is replaced by minus infinity just before the
-# softmax. The exponential of minus infinity is zero, so the hidden word gets a weight
-# of exactly zero, and because the softmax divides by the sum of what remains, the other
-# weights still add up to 1.
+# long. A **mask** says which: where it is False, the score is replaced by minus
+# infinity just before the softmax. Suppose *it* may not see *animal*. Which word takes
+# over? Say it, then run the cell.
+
+# %% tags=["nbval-check-output"]
+may_attend = torch.tensor([token != "animal" for token in tokens])
+masked = scores.masked_fill(~may_attend, float("-inf")).softmax(0)
+for token, before, after in zip(tokens, weights, masked, strict=True):
+    print(f"{token:10}{before:6.2f}{after:6.2f}", "#" * round(50 * after.item()))
+assert [tokens[n] for n in masked.topk(2).indices] == ["[CLS]", "it"]
+rest = 1 - weights[tokens.index("animal")].item()
+assert (round(rest, 2), round(1 / rest, 1)) == (0.31, 3.2)
+
+# %% [markdown]
+# Not *street*: `[CLS]` leads now, and *it* itself comes second. The exponential of
+# minus infinity is zero, so *animal* has a weight of exactly zero, and because the
+# softmax divides by the sum of what remains, every other weight is 3.2 times what it
+# was, and all still add up to 1. Setting the weight itself to zero, after the softmax,
+# would have left a row that adds up to 0.31.
 
 # %% [markdown]
 # The shapes in comments are written with the same letters in every lesson. A batch of B
-# sentences with T words of D numbers (d_model) is (B, T, D). Its queries are (B, T, K),
-# where K stands for d_head, which the paper calls d_k; with H heads they are
-# (B, H, T, K). S is the number of keys, in self-attention the same as T, and W is the
-# width of a value. A mask is boolean, and True means "may attend".
+# sentences with T words of D numbers (d_model) is (B, T, D). Its queries are (B, T, K).
+# In formulas K is a matrix; in shapes it is a number, d_head, which the paper calls
+# d_k. With H heads the queries are (B, H, T, K). S is the number of keys, in
+# self-attention the same as T, and W is the width of a value. A mask is boolean, and
+# True means "may attend".
 
 # %% [markdown] exercise="2.2"
 # Write the formula as a function. Return both the output and the weights, because you
 # will want to look at the weights. It must work for one sequence (T, K), for a batch
-# (B, T, K) and for a batch of heads (B, H, T, K): count axes from the end.
+# (B, T, K) and for a batch of heads (B, H, T, K): count axes from the end. In a mask,
+# **True means "may attend"**.
 
 
 # %% exercise="2.2"
@@ -431,8 +457,9 @@ check("2.2", scaled_dot_product_attention)
 # </details>
 # <details><summary>Hint 2: a pointer</summary>
 #
-# `key.mT` swaps the last two axes, whatever comes before them. `masked_fill` wants True
-# where it fills. Minus infinity is `float("-inf")`.
+# `key.mT` swaps the last two axes, whatever comes before them, and `d_head**0.5` is the
+# root. `masked_fill` wants True where it fills, and `~mask` turns every True and False
+# round. Minus infinity is `float("-inf")`.
 # </details>
 # <details><summary>Hint 3: pseudocode</summary>
 #
@@ -455,7 +482,7 @@ show("largest difference from the library", (mine_weights - head.weights).abs().
 # So the picture below, drawn from the library's weights, shows yours as well. Each row
 # is a word that asks, each column a word that is asked. Find the row of *it*, then that
 # of *cross*: what does *cross* look for? And then the column that most rows have in
-# common. What might so many words want from `[CLS]`? Lesson 03 has an answer.
+# common. Why might so many words look at `[CLS]`? Lesson 03 has an answer.
 
 # %% slide="subslide"
 figure, (axes,) = canvas(6.5, 5.5)
@@ -482,7 +509,9 @@ show_figure(
 # Now it is your turn. In the sentence below *they* hesitates between two nouns. Replace
 # *full* by *bored*, or write a sentence of your own, and say which word is to ask (in
 # small letters: this model knows no others). It has 6 layers, 0 to 5, with 12 heads
-# each, 0 to 11. Try some of them. Can you say in words what a head looks for?
+# each, 0 to 11. Try some of them. Can you say in words what a head looks for? And try
+# to catch this one: in *The trophy does not fit in the suitcase because it is too big*
+# it prefers the trophy, and with *small* it does so even more.
 
 # %%
 sentence = "The children fed the ducks until they were full."
@@ -504,8 +533,9 @@ for token, weight in zip(yours.tokens, yours.asked_by(asking), strict=True):
 # variance d_head. With d_head = 64 the scores have a standard deviation of 8, and $e^8$
 # is almost 3,000. Two things go wrong at once. The winner takes all, so that the
 # average is no average any more. And where a weight p is nearly 1 or nearly 0, the
-# slope of the softmax, p (1 − p), is nearly 0: the scores may move, but the weights
-# don't, so the gradient that reaches them is tiny. Measure it, for heads of different
+# slope of the softmax, its derivative p (1 − p), is nearly 0: the scores may move, but
+# the weights don't, so the gradient that reaches them is tiny and there is hardly
+# anything left to learn from. Measure it on random vectors, for heads of different
 # width:
 
 # %% tags=["nbval-check-output"]
@@ -549,8 +579,8 @@ show_figure(
 # out. In another random draw two or three keys may share it, but most of the eight get
 # almost nothing. Which of the other divisors do you expect to help? Choose √d_head,
 # then d_head itself, and push again each time. One of them keeps the scores at their
-# size. With the other, all eight weights of a wide head become nearly equal, so that it
-# can't point at anything.
+# size. With the other, all eight weights of a wide head become nearly equal, so that an
+# untrained head points at nothing.
 
 # %%
 play(draw.sharpness())
@@ -577,10 +607,10 @@ by_hand = some_words @ to_query.weight.T
 print("the same by hand:", torch.allclose(to_query(some_words), by_hand, atol=1e-6))
 
 # %% [markdown] exercise="2.4"
-# Write self-attention as a module: three layers without a bias, and your function from
-# 2.2 (or `attention(..., need_weights=True)` from `helpers.models`). The mask that
-# comes in has the shape (B, T) and says which tokens are real; nobody may attend to the
-# others.
+# Write self-attention as a module: three `nn.Linear` layers, without a bias as in the
+# formula (the check accepts one), and your function from 2.2 (or `attention(...,
+# need_weights=True)` from `helpers.models`). The mask that comes in has the shape (B,
+# T) and says which tokens are real; nobody may attend to the others.
 
 
 # %% exercise="2.4"
@@ -667,8 +697,8 @@ print(tuple(output.shape), tuple(weights.shape))
 # now on. The **cross-entropy** says how wrong the logits are; this number is the
 # **loss**. `backward` computes how each parameter would have to change to lower it, the
 # **optimizer** (here one called Adam) takes a small step that way, and the **learning
-# rate** sets the size of the step. If your 2.4 has passed, the model is built from it;
-# until then, from the course's version.
+# rate** sets the size of the step. Which class the model is built from, the lines with
+# `mine` decide: yours if your 2.4 has passed, until then the course's version.
 
 
 # %%
@@ -712,15 +742,15 @@ print("wrote:", model(example)[0].argmax(-1)[0].tolist())
 show_figure(
     draw.learning(losses, maps),
     "Left, the loss falls from about 2.3 to nearly 0 within 200 steps. Right, the "
-    "weights after 1, 30, 60 and 200 steps: grey and even at first, then a dark line "
-    "from the top right to the bottom left, the anti-diagonal.",
+    "weights after 1, 30, 60 and 200 steps: pale and without a pattern at first, then "
+    "a dark line from the top right to the bottom left, the anti-diagonal.",
 )
 
 # %% [markdown]
-# The head has found out, from examples alone, that position 1 should look at position
-# 8, position 2 at position 7, and so on down the **anti-diagonal**. After a single
-# step, still close to the initial weights, every position looked everywhere. Count how
-# often it is right on rows that it has not been trained on:
+# The head has found out, from examples alone, that the first position should look at
+# the eighth, the second at the seventh, and so on down the **anti-diagonal**. After a
+# single step, still close to the initial weights, no position had found its partner.
+# Count how often it is right on rows that it has not been trained on:
 
 # %% tags=["nbval-check-output"]
 (unseen,) = digit_rows(1, size=1000, seed=1)
@@ -761,7 +791,14 @@ assert abs(lost - commonest_of_the_others(unseen)) < 0.03
 # every digit one position to the right, and run the cells again: what will the map look
 # like? Then try `rows.sort(1).values`, where the place of a digit depends on all the
 # others. After 200 steps ours had about six digits in ten right. What do 1,000 `steps`
-# make of it, and what does the map show now?
+# make of it?
+#
+# <details><summary>What we saw</summary>
+#
+# A map with a dark line beside the diagonal, whose first position looks at the last;
+# and of the sorted digits well over nine in ten right after 1,000 steps, although no
+# single place is the right one to look at.
+# </details>
 
 # %% [markdown] slide="slide"
 # ## How do you know that it is right?
@@ -782,8 +819,10 @@ def suspicious_attention(query, key, value):
 # %% [markdown] exercise="2.5"
 # Write a **test** that finds such mistakes. `looks_healthy(attend)` calls any attention
 # function (query, key, value) → (output, weights) on numbers of your choice, and
-# returns False if it does not behave. Two facts about the weights and the output are
-# enough to find this one.
+# returns False if it does not behave. It will meet nine functions, and the one above is
+# only one of the wrong ones. Two facts will do, one about the weights and one about the
+# output. (They find sums that are wrong. Attention that ignores its query would satisfy
+# them as well; exercise 2.2 was checked by numbers.)
 
 
 # %% exercise="2.5"
@@ -858,8 +897,9 @@ for name, some in (("(B, T)", real), ("(B, 1, T)", real[:, None, :])):
 
 # %% [markdown] exercise="2.5b"
 # **The wrong root.** This function takes the root of `Q.shape[0]`. It was shown with
-# five tokens of width 1. (Would your `looks_healthy` find it? Try.) By which **factor**
-# are its scores too small there? Store a number.
+# five tokens of width 1. (A test that asks only for rows that add up to 1 does not find
+# it.) By which **factor** are its scores too small there, not its weights? Store a
+# number.
 
 
 # %% locked=true tags=["nbval-check-output"]
@@ -1023,8 +1063,6 @@ check("2.5c", times_applied)
 # `ways.by_loops??`.
 
 # %% tags=["nbval-check-output"]
-from helpers.models import attention_ways as ways
-
 sizes = {"generator": torch.Generator().manual_seed(0), "dtype": torch.float64}
 query, key, value = (torch.randn(2, n, 4, **sizes) for n in (5, 7, 7))  # (B, n, K)
 mask = torch.ones(2, 5, 7, dtype=torch.bool)
@@ -1091,8 +1129,8 @@ check("2.6", query_for)
 # ### What it costs
 #
 # Every query meets every key: 12 tokens make 144 scores, *per head and per layer*.
-# Count the multiplications of a layer: projections and feed-forward take 12·n·d²,
-# scores and mixing 2·n²·d. The second overtakes the first only at n = 6d.
+# Count the multiplications of a layer: projections and feed-forward (lesson 04) take
+# 12·n·d², scores and mixing 2·n²·d. The second overtakes the first only at n = 6d.
 
 # %% tags=["nbval-check-output"]
 d_model, num_heads = 768, 12
@@ -1156,15 +1194,15 @@ show_figure(
 
 # %% [markdown]
 # How long a text can a model read? Such facts age quickly, so note when and who says
-# so: the GPT-4o of May 2024 reads 128,000 tokens according to OpenAI's model page.
+# so: the GPT-4o of May 2024 has a window of 128,000 tokens, by OpenAI's model page.
 
 # %% [markdown] slide="slide"
 # ### Another way to compare: additive attention
 #
-# Dot products are not the only choice. The first attention (Bahdanau et al. 2015) asked
-# a small network: score = vᵀ tanh(W q + U k). You will write it in lesson 08, where it
-# belongs. Here we only look at the scores; the softmax and the average stay as they
-# were.
+# Dot products are not the only choice. The attention that changed translation (Bahdanau
+# et al. 2015) asked a small network: score = vᵀ tanh(W q + U k). You will write it in
+# lesson 08, where it belongs. Here we only look at the scores; the softmax and the
+# average stay as they were.
 
 
 # %% tags=["nbval-check-output"]
