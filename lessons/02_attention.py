@@ -657,10 +657,10 @@ print(tuple(output.shape), tuple(weights.shape))
 # Its first output must come from the last digit, its second from the last but one, and
 # so on. Nobody tells it so. It sees rows of digits and what they should become, and
 # starts from random matrices. The model is as simple as can be: each digit becomes a
-# vector, each position adds a vector of its own (lesson 01), **your head** mixes them,
-# and a last layer turns each of the eight results into ten scores, one for each digit.
-# (Such scores are called **logits**.) What do you expect the map of its weights to look
-# like, once it can do it?
+# vector, each position adds a vector of its own (lesson 01 made it of sines, here it is
+# learned), **your head** mixes them, and a last layer turns each of the eight results
+# into ten scores, one for each digit. (Such scores are called **logits**.) What do you
+# expect the map of its weights to look like, once it can do it?
 
 # %% [markdown]
 # The training loop is the one of lesson 01, and you will meet it in every lesson from
@@ -712,8 +712,8 @@ print("wrote:", model(example)[0].argmax(-1)[0].tolist())
 show_figure(
     draw.learning(losses, maps),
     "Left, the loss falls from about 2.3 to nearly 0 within 200 steps. Right, the "
-    "weights after 1, 30, 60 and 200 steps: grey and even at first, then a dark line "
-    "from the top right to the bottom left, the anti-diagonal.",
+    "weights after 1, 30, 60 and 200 steps: pale everywhere at first, then a dark "
+    "line from the top right to the bottom left, the anti-diagonal.",
 )
 
 # %% [markdown]
@@ -753,8 +753,8 @@ assert abs(lost - commonest_of_the_others(unseen)) < 0.03
 # %% [markdown]
 # It gets about a third right. As the row has an even number of digits, the one that is
 # wanted is always one of the seven others, and whoever does not know their order can do
-# no better, on average, than to name the commonest of them. So the head needs the
-# positions of lesson 01: without them it learns what is there, and not where.
+# no better, on average, than to name the commonest of them. So this head needs
+# vectors of the positions: without them it learns what is there, and not where.
 
 # %% [markdown]
 # Before you go on, play with it. Let `target` return `rows.roll(1, 1)`, which moves
