@@ -329,12 +329,11 @@ play(draw.letters(alphabet.characters, stages, losses))
 # %% [markdown]
 # Drag the slider from 0 to the end. The letters start in a heap, and in the end the
 # letter nearest to each of *a, e, i, o, u* is another of them: a vector has to say what
-# comes next, so letters with much the same followers end up close. Now change
+# comes next, so letters with much the same followers tend to end up close. Now change
 # something. With another `seed`, where do the vowels go? With `shuffle = True`, will
-# they still meet? In ten seeds of each (the table is in `docs/experiments.md`), all
-# five vowels had another vowel nearest in the real text, and never all five in the
-# shuffled one. But the shuffled text still managed 2.3 of five on average, where chance
-# would give 0.8, so part of the effect is merely how common each letter is.
+# they still meet? With each of ten seeds (the table is in `docs/experiments.md`), all
+# five vowels had another vowel nearest in the real text. In the shuffled one, where a
+# letter says nothing about the next, it was between none and four of them.
 
 # %% [markdown]
 # A vector starts to move only when its letter is read. In `nn.Embedding`, too, only the

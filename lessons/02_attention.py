@@ -687,10 +687,10 @@ print(tuple(output.shape), tuple(weights.shape))
 # Its first output must come from the last digit, its second from the last but one, and
 # so on. Nobody tells it so. It sees rows of digits and what they should become, and
 # starts from random matrices. The model is as simple as can be: each digit becomes a
-# vector, each position adds a vector of its own (lesson 01), **your head** mixes them,
-# and a last layer turns each of the eight results into ten scores, one for each digit.
-# (Such scores are called **logits**.) What do you expect the map of its weights to look
-# like, once it can do it?
+# vector, each position adds a vector of its own (lesson 01 made it of sines, here it is
+# learned), **your head** mixes them, and a last layer turns each of the eight results
+# into ten scores, one for each digit. (Such scores are called **logits**.) What do you
+# expect the map of its weights to look like, once it can do it?
 
 # %% [markdown]
 # The training loop is the one of lesson 01, and you will meet it in every lesson from
@@ -783,8 +783,8 @@ assert abs(lost - commonest_of_the_others(unseen)) < 0.03
 # %% [markdown]
 # It gets about a third right. As the row has an even number of digits, the one that is
 # wanted is always one of the seven others, and whoever does not know their order can do
-# no better, on average, than to name the commonest of them. So the head needs the
-# positions of lesson 01: without them it learns what is there, and not where.
+# no better, on average, than to name the commonest of them. So this head needs
+# vectors of the positions: without them it learns what is there, and not where.
 
 # %% [markdown]
 # Before you go on, play with it. Let `target` return `rows.roll(1, 1)`, which moves

@@ -1,7 +1,6 @@
 """The experiments over seeds: they run a lesson's own cells, and write one page."""
 
 import re
-import statistics
 from dataclasses import replace
 
 import pytest
@@ -172,8 +171,8 @@ def test_lesson_01_tells_of_the_letters_what_the_table_says():
     table = page.measured(tool.PAGE.read_text("utf-8"))["letters"]
     rows = [line.split("|")[2:5] for line in re.findall(r"^\| \d.*$", table, re.M)]
     _, after, shuffled = zip(*(map(int, row) for row in rows), strict=True)
-    assert len(rows) == 10 and set(after) == {5} and max(shuffled) < 5
+    assert len(rows) == 10 and set(after) == {5}
     lesson = (tool.ROOT / "lessons" / "01_embeddings.py").read_text("utf-8")
     told = re.sub(r"\s+(# )?", " ", lesson)
-    assert f"managed {statistics.mean(shuffled):.1f} of five on average" in told
-    assert f"chance would give {5 * 4 / 25:.1f}" in told
+    assert "between none and four of them" in told
+    assert (min(shuffled), max(shuffled)) == (0, 4)
