@@ -16,6 +16,18 @@
 # You need: Python, and the little PyTorch that a section of this page lists.
 # Time: {minutes}.
 
+# %% [markdown] slide="notes"
+# Leave 0.2 and everything below Going further for the lab.
+
+# %% [markdown] slide="notes"
+# **3 minutes.** Ask: who is *it* in the first sentence, who in the second, and how did
+# you know?
+#
+# Expect: the animal, the street, and "common sense".
+#
+# Say: a computer has no common sense to look up, only text to learn from. By lesson 11
+# each of you has a model that reads, and one that writes.
+
 # %% [markdown] slide="skip"
 # All of it runs on your own laptop, with the network off. This page shows first what
 # you will have made, and then how the lessons work. A grey cell is code: click the one
@@ -45,7 +57,16 @@ from helpers.figures.start import show_look
 # A file of this course holds 320 everyday sentences, and none of them has the word
 # *insomnia*. What should a search for it find? Make your guess, then run the cell.
 
-# %% tags=["nbval-check-output"]
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask, before you press: none of 320 sentences has the word *insomnia*.
+# What will the search find?
+#
+# Expect: "nothing", and "something about sleep".
+#
+# Say: the first answer shares no word with the question. You write this encoder in
+# lesson 04. Take a question of theirs.
+
+# %% tags=["nbval-check-output"] slide="fragment"
 query = "suffering from insomnia"
 for sentence, cosine in search(query):
     print(f"{cosine:.2f}  {sentence}")
@@ -69,6 +90,15 @@ for sentence, cosine in search(query):
 # the rest. This is **attention**, and the whole course turns around it. The model has
 # 72 places where it happens, called **heads**. Here is one of them, asked about the
 # word *it*.
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: nobody told the model about pronouns. What will happen if the last
+# word is *wide*?
+#
+# Expect: "then it points to the street".
+#
+# Say: run it. *animal* falls from 69 % to 32 % and is still ahead. It is one head of
+# 72, and to see where a model looks is not yet to know what it decides.
 
 # %% tags=["nbval-check-output"]
 sentence = "The animal did not cross the street because it was too tired."
@@ -100,7 +130,15 @@ show_look(one_head(sentence, layer=3, head=1), "it")
 # writes, and learned its language in two minutes of a processor's time, from sentences
 # in which *animal* and *street* never stood together. Which pronouns will they write?
 
-# %% tags=["nbval-check-output"]
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask, before you press: *es* or *sie*, *il* or *elle*? Those who know
+# German or French, explain what is at stake.
+#
+# Expect: *sie* and *elle*, for the street. Change *wide* to *tired*, and both change.
+#
+# Say: these models know 93 nouns and learned for two minutes; lesson 06 trains one.
+
+# %% tags=["nbval-check-output"] slide="fragment"
 sentence = "The animal did not cross the street because it was too wide."
 for language in ("de", "fr"):
     print(load_translator(language)(sentence))
@@ -124,7 +162,15 @@ for language in ("de", "fr"):
 # one, and it has read manuals of software and nothing else. So give it the beginning of
 # a manual.
 
-# %%
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: why three different texts from one beginning?
+#
+# Expect: "it is creative". No: each was drawn with other random numbers.
+#
+# Say: it has read manuals and nothing else, and it shows. Lesson 10 writes such a
+# model, lesson 11 chooses its next word.
+
+# %% slide="fragment"
 beginning = "If the file does not exist,"
 for draw in (1, 3, 5):
     print(continued(beginning, draw, name="gpt2"))
@@ -135,7 +181,7 @@ for draw in (1, 3, 5):
 # follow such a text. Try *Return a list of*, or other numbers in `(1, 3, 5)`. You write
 # a GPT in lesson 10, and in lesson 11 you decide how its next word is chosen.
 
-# %% [markdown] slide="subslide"
+# %% [markdown] slide="skip"
 # ### Three kinds of model
 #
 # Transformers come in three kinds, and you have just met all of them:
@@ -164,6 +210,15 @@ for draw in (1, 3, 5):
 # description for those who can't see it. And if a cell does not end, press the square
 # in the toolbar (■, interrupt the kernel); your variables stay.
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: show it live: run a cell, run an earlier one again, restart and
+# run all.
+#
+# Ask: what does the page show if cells ran in another order than they stand?
+#
+# Expect: "the last result". Say: a result whose code is gone. So restart and run all
+# before you believe a notebook, and before you hand one in.
+
 # %%
 print("Python", platform.python_version())
 for package in ("torch", "numpy", "matplotlib", "transformers", "jupyterlab"):
@@ -191,9 +246,26 @@ print("training cells will use:", device())
 # comes out with the course's own answer, and tells you what it saw. Run both cells
 # below just as they are.
 
+# %% [markdown] slide="notes"
+# **1 minute.** Say: a check compares results with the course's own on several inputs.
+# It never judges style, so a loop is as good as a line.
+#
+# Ask: what would you like to hear from it when you are wrong?
+#
+# Expect: "where". Not the solution; hold them to that.
+
 # %% [markdown] exercise="0.1"
 # Return the mean of each row: the mean over the **last** axis, whatever comes before
 # it.
+
+
+# %% [markdown] slide="notes"
+# **4 minutes.** Say: four times live: as it is, `x.mean(99)`, `x.mean(0)`, and right.
+#
+# Ask, before each: what will the card say?
+#
+# Expect: that `mean(0)` counts as nearly right. It has the wrong axis, and the evidence
+# on the card shows it.
 
 
 # %% exercise="0.1"
@@ -237,6 +309,14 @@ check("0.1", row_means)
 #    have, and as long as some are left it links to the next one. The exercises with a
 #    ★ are the **core path** of the course; the others go further.
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: which of the four cards have you seen by now, and which of them
+# helps you most?
+#
+# Expect: all four; opinions differ between *Raised* and *Wrong*.
+#
+# Say: "wrong" is an answer, too: it says what you did, then where to look.
+
 # %% [markdown] slide="skip"
 # What a card says under *What happened* has been tried: it names a mistake only if that
 # mistake gave the same as your code in every case, down to the error message. Two
@@ -261,7 +341,15 @@ check("0.1", row_means)
 # and all the others run without it. (When a program executes your notebook, as a grader
 # does, a check that has not passed is an error instead, with the same text.)
 
-# %% [markdown]
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: hints first, one at a time, then borrow. Nothing is lost, and
+# nobody is told.
+#
+# Ask: what is counted as passed after `borrow`?
+#
+# Expect: "the exercise". It is not; your own answer still can be, at any time.
+
+# %% [markdown] slide="skip"
 # What you have solved is put to use, in the models of its lesson and of later ones:
 # they are made of a collection called `mine`, which holds your own answer wherever it
 # has passed its check, and the course's version where none has. A line under the cell
@@ -277,18 +365,34 @@ check("0.1", row_means)
 # that the first will print, and then run it. `show` is the course's own `print`: it
 # gives a tensor's name, its shape and its numbers, rounded.
 
-# %% tags=["nbval-check-output"]
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask, before you press: write down the three shapes.
+#
+# Expect: (2, 3) and (7, 3, 2); the weight is guessed as (5, 2) and is (2, 5).
+#
+# Say: who has two of three is ready. The notebook links an hour of reading for the
+# others.
+
+# %% tags=["nbval-check-output"] slide="fragment"
 column, row = torch.tensor([[10.0], [20.0]]), torch.tensor([1.0, 2.0, 3.0])
 show("column + row", column + row)
 
 layer = nn.Linear(5, 2)
 print(tuple(layer(torch.zeros(7, 3, 5)).shape), tuple(layer.weight.shape))
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # And which two numbers will this one print?
 
 
-# %% tags=["nbval-check-output"]
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: how many numbers to learn, and which gradient?
+#
+# Expect: 12, because the layer is used twice; it has 6 all the same. Then 7.
+#
+# Say: using a layer again does not make a new one. That comes back in lesson 07.
+
+
+# %% tags=["nbval-check-output"] slide="fragment"
 class Twice(nn.Module):
     """A layer from two numbers to two numbers, applied twice."""
 
@@ -330,7 +434,15 @@ show("gradient of x² + x at 3", x.grad)
 # can't be taken for a mistake, nor hide one. What is left of 0.1 in float64 when it is
 # copied into a tensor that was made by default?
 
-# %% tags=["nbval-check-output"]
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask, before you press: what is left of 0.1?
+#
+# Expect: "0.1". Half of the digits are gone, and nothing warned.
+#
+# Say: a new tensor takes its dtype and its device from an input. Exercise 0.2 in the
+# lab is made for that.
+
+# %% tags=["nbval-check-output"] slide="fragment"
 exact = torch.tensor([0.1], dtype=torch.float64)
 copied = torch.zeros(1)
 copied[:] = exact
@@ -403,6 +515,13 @@ print(tuple(longer.shape), longer.dtype, longer.device)
 # you have only opened or run, and is put beside one that you changed, under another
 # name. What you have passed is kept in the same folder. The cell below draws it, lesson
 # by lesson, and `make progress` prints it in a terminal.
+
+# %% [markdown] slide="notes"
+# **1 minute.** Say: `work/` is yours, and an update never overwrites what you wrote.
+#
+# Ask: everybody finds that folder now, and tells a neighbour where it is.
+#
+# Expect: one or two who opened a notebook somewhere else. Help them at once.
 
 # %% slide="skip"
 from helpers.student.overview import progress
@@ -495,7 +614,15 @@ print("Python's random starts again:", random.random() == first)
 # can be cut into a sequence. By the last lesson you will have a GPT of your own, and it
 # will write.
 
-# %% [markdown] slide="subslide"
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: the plan of 2017 is still that of most large language models, and
+# every lesson builds on the one before.
+#
+# Ask: which of the lessons are you here for?
+#
+# Expect: 10 and 11. Say: they are made of 01 to 06, so nobody skips those. Questions.
+
+# %% [markdown]
 # ### The way from here
 #
 # Words as vectors (01); attention (02); several heads (03); an encoder that is BERT

@@ -13,6 +13,15 @@
 # You need: vectors, the dot product, a little PyTorch. Time: {minutes}.
 # Everything runs on your laptop's CPU, without a network.
 
+# %% [markdown] slide="notes"
+# **3 minutes.** Say: a model can only compute, so every word has to become numbers
+# first.
+#
+# Ask: how would you do it? Take every proposal, and keep them on the board.
+#
+# Expect: a number for each word, or letters as numbers. Both come back in a few
+# minutes, when we ask whether one can compute with them.
+
 # %%
 import math
 import re
@@ -44,7 +53,16 @@ for word in ("animal", "street", "tired"):
 first, second = nlp(tired)[8], nlp(wide)[8]  # both are the word at position 8
 print(f"{first} and {second}, the same: {(first.vector == second.vector).all()}")
 
-# %% [markdown] slide="subslide"
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: nobody told this table what a word means. Which words are near
+# *tired*? And is *it* the same in both sentences?
+#
+# Expect: good guesses for the first. The second splits the class.
+#
+# Say: one row for *it*, whatever the sentence. That is the puzzle which lesson 02
+# solves.
+
+# %% [markdown] slide="skip"
 # At the end of this lesson you can
 #
 # - look up such vectors without a library, and measure how alike two are;
@@ -55,16 +73,14 @@ print(f"{first} and {second}, the same: {(first.vector == second.vector).all()}"
 # And you will know why a table can't tell the two *it* apart: it has **one row for
 # *it***, whatever the sentence.
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # **Letters in shape comments**, the same in every lesson: `B` batch, `T` length, `D`
 # d_model (numbers per vector), `V` vocabulary. `word_vectors` and `positions` are the
 # course's own code, so you can go on wherever an answer of yours is missing.
 
 # %% [markdown] slide="notes"
-# 45 minutes: the puzzle and its tokens (6), live coding of 1.1 (5), letters that learn,
-# with the slider (9), real neighbours and the analogies (8), from bits to clocks and
-# 1.4 (12), questions (5). Leave 1.3, 1.5 and 1.6 for the lab. Usual trouble: the shift
-# in 1.8, and the index i that already counts by twos.
+# Leave 1.1b, 1.2, 1.3, 1.8 and everything below Going further for the lab. Usual
+# trouble: the shift in 1.8, and the index i that already counts by twos.
 
 # %% [markdown] slide="slide"
 # ## From a sentence to ids
@@ -75,25 +91,32 @@ print(f"{first} and {second}, the same: {(first.vector == second.vector).all()}"
 # belongs to all-MiniLM-L6-v2, a real model that turns sentences into vectors. Guess
 # before you run: are there as many tokens as words? Will an id occur twice?
 
-# %% tags=["nbval-check-output"]
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: are there as many tokens as words? Does an id occur twice?
+#
+# Expect: "yes" and "no". *the* comes twice, and *sleepless* is two pieces.
+#
+# Say: an id is the number of a piece in a list, and no more than that.
+
+# %% tags=["nbval-check-output"] slide="fragment"
 tokenizer = load_tokenizer()
 for text in (tired, "I love Paris", "A transformer was sleepless"):
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     print(tokenizer.convert_ids_to_tokens(ids), ids)
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # A common word is one token. A rarer one is cut into parts, and `##` marks a part that
 # goes on from the one before (lesson 09 shows how they are chosen). The text is
 # **lower-cased** first: capitals become small letters. Put in a word that nobody has
 # ever written, or your name. Where will it be cut?
 
-# %%
+# %% slide="skip"
 yours = "The grumpfish couldn't oversleep."
 yours_ids = tokenizer(yours)["input_ids"]  # this time with the model's own marks
 print(tokenizer.convert_ids_to_tokens(yours_ids))
 print(tokenizer.decode(yours_ids))
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # Few words defeat it, because pieces can be as short as a letter; only a sign that the
 # vocabulary lacks becomes `[UNK]`. The way back shows what was lost: the capitals. And
 # there are two **special tokens**, `[CLS]` before a text and `[SEP]` behind it, which
@@ -104,6 +127,13 @@ print(tokenizer.decode(yours_ids))
 # numbers? It would find *was*, 2001, very close to *the*, and *animal*, 4111, far from
 # both, which is nonsense. The honest translation of an id is **one-hot**: a vector with
 # a 1 at that number and 0 elsewhere.
+
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: can one compute with ids? *was* is 2001, *the* is 1996: alike?
+#
+# Expect: laughter, and "one-hot" from those who know it.
+#
+# Say: one-hot is honest and useless: all words are equally unlike.
 
 # %% tags=["nbval-check-output"]
 one_hot = F.one_hot(torch.tensor([0, 1, 2]))  # say: dog, puppy, street
@@ -118,6 +148,13 @@ show("dot products", one_hot @ one_hot.T)
 # words with three numbers each, a row for every word: $e_i = E_{i,:}$. Multiply the
 # one-hot vector of *it* with this table on paper, then compare.
 
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: everybody multiplies the one-hot vector of *it* with the table.
+#
+# Expect: some start to multiply, others see it: the product is row 2.
+#
+# Say: so nobody multiplies. An embedding layer is a look-up.
+
 # %% tags=["nbval-check-output"]
 tiny = ["animal", "street", "it", "tired", "wide"]
 E = torch.arange(1.0, 16.0).view(5, 3) / 10  # (V=5, D=3): .1 .2 .3 / .4 .5 .6 / ...
@@ -126,7 +163,7 @@ show("one-hot", hot, 0)
 show("one-hot @ E", hot @ E)
 show("row 2 of E", E[2])
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # A product with a one-hot vector fetches one row. So nobody multiplies: an embedding
 # layer is a **look-up**. Three numbers fit on paper; spaCy's large English vectors have
 # 300 and MiniLM's 384. (OpenAI's text-embedding-3-large of January 2024 gives 3,072 for
@@ -135,6 +172,15 @@ show("row 2 of E", E[2])
 # %% [markdown] exercise="1.1"
 # Write the look-up for a whole batch of sentences. `ids` can have any number of axes;
 # each id becomes a vector. Don't use `nn.Embedding` or `F.embedding`.
+
+
+# %% [markdown] slide="notes"
+# **4 minutes.** Say: you dictate, I type, with the check below.
+#
+# Ask: `table[2]` is one row. What is `table[ids]`, if ids is (B, T)?
+#
+# Expect: a loop, or two. Let it pass its check first; then ask for a line without one,
+# and for the shape.
 
 
 # %% exercise="1.1"
@@ -226,14 +272,22 @@ check("1.1b", shape_of_first, shape_of_first_third, shape_of_all_third)
 # may follow, $eW+b$; the vector $b$ adds a number for each sign, because some are
 # common whatever comes before. Such a score is called a **logit**.
 
-# %% [markdown]
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: 27 signs instead of a vocabulary, two numbers instead of 384, so
+# that we can look at all of it.
+#
+# Ask: what is the bias for? What could the model still say without any vectors?
+#
+# Expect: "which letters are common". Right, and keep that for the end.
+
+# %% [markdown] slide="skip"
 # The **softmax** turns the logits into probabilities (lesson 02 takes it apart), and
 # the **cross-entropy** is −log of the probability of the letter that really came: 0 if
 # the model was sure and right, ln 27 = 3.30 if it gives all signs the same.
 # `F.cross_entropy(logits, right)` does both and takes the mean. This is the **loss**,
 # the number that training makes small. Here it is for one letter and three signs:
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="skip"
 logits, came = torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([0])  # the first one
 show("probabilities", logits.softmax(-1))
 show("-log of the first", -logits.softmax(-1)[0, 0].log())
@@ -291,13 +345,22 @@ check("1.8", next_letter_loss)
 # moves every number a little so that the loss falls. The code gets nothing but the
 # text. Which letters do you expect to come together? Say it aloud, then run both cells.
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: read a letter, predict the next; the loss of that is exercise 1.8,
+# in the lab.
+#
+# Ask: nobody tells the model what a vowel is. Which letters will come together?
+#
+# Expect: "e and a, the common ones", "q and u, which stand together". Write the guesses
+# on the board.
+
 # %% tags=["letters", "nbval-check-output"]
 text = load_text(SONNETS.with_name("reviews.csv"))
 text = re.sub("[^a-z]+", " ", text.lower())  # 26 letters, and a space for the rest
 alphabet = characters.Characters.of(text)
 print(f"{len(text):,} letters, {len(alphabet)} different ones: {alphabet.characters!r}")
 
-# %% tags=["letters"]
+# %% tags=["letters"] slide="subslide"
 seed = 0
 shuffle = False  # True: the same letters in random order
 draws = torch.Generator().manual_seed(seed)
@@ -326,7 +389,18 @@ print(f"loss {losses[0]:.2f}, in the last 100 steps {sum(losses[-100:]) / 100:.2
 print("nearest letter:", *(f"{vowel}-{beside[vowel]}" for vowel in "aeiou"))
 play(draw.letters(alphabet.characters, stages, losses))
 
-# %% [markdown]
+# %% [markdown] slide="notes"
+# **5 minutes.** Say: open the notebook, run the cell, and drag the slider from 0 to
+# 1200.
+#
+# Ask: why do vowels end up together? Compare with the guesses on the board.
+#
+# Expect: "because they are alike". Insist: alike in what? In the letters that follow.
+#
+# Say: now set `shuffle = True`, and try a few seeds. Between none and four of them still
+# meet: that much is luck.
+
+# %% [markdown] slide="skip"
 # Drag the slider from 0 to the end. The letters start in a heap, and in the end the
 # letter nearest to each of *a, e, i, o, u* is another of them: a vector has to say what
 # comes next, so letters with much the same followers tend to end up close. Now change
@@ -335,7 +409,7 @@ play(draw.letters(alphabet.characters, stages, losses))
 # five vowels had another vowel nearest in the real text. In the shuffled one, where a
 # letter says nothing about the next, it was between none and four of them.
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # A vector starts to move only when its letter is read. In `nn.Embedding`, too, only the
 # rows that were looked up get a gradient. A word that never occurs keeps its **initial
 # weights**, the random numbers it began with, unless something else moves them, such as
@@ -355,13 +429,21 @@ print("rows with a gradient:", touched.tolist())
 # compares texts by their vectors. Its tokens are not pieces from a list. How many will
 # it make of *Don't*, and of *U.K.*?
 
-# %% tags=["nbval-check-output"]
+# %% [markdown] slide="notes"
+# **1 minute.** Ask, before you press: how many tokens are *Don't* and *U.K.*?
+#
+# Expect: one and three, or one and one. spaCy says two and one.
+#
+# Say: look at what is left without the stop words: *not* is gone. Drop them to find a
+# topic, never to understand a sentence.
+
+# %% tags=["nbval-check-output"] slide="fragment"
 print("token     stop word  has a vector")
 for token in nlp("Don't cross streets in the U.K. without looking."):
     print(f"{token.text:9} {token.is_stop!s:10} {token.has_vector}")
 print("without stop words:", [t.text for t in nlp(tired) if not t.is_stop])
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # *Don't* is two tokens and *U.K.* one, full stops included. **Stop words** are the
 # frequent ones that programs drop when they count what a text is about. Look what is
 # left of our sentence: *not* is gone, and *it*. So drop them to find a topic, never to
@@ -379,7 +461,16 @@ print("without stop words:", [t.text for t in nlp(tired) if not t.is_stop])
 #
 # 1 is the same direction, 0 a right angle, −1 the opposite. By hand: [3, 4] and [4, 3].
 
-# %% tags=["nbval-check-output"]
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: [3, 4] and [4, 3], in the head: the dot product, the lengths, the
+# cosine?
+#
+# Expect: 24, then 5 and 5; a few stop at 24. So 24 / 25.
+#
+# Say: lengths are divided out, and a direction is left. Exercise 1.2 does it for a
+# whole table.
+
+# %% tags=["nbval-check-output"] slide="fragment"
 a, b = torch.tensor([3.0, 4.0]), torch.tensor([4.0, 3.0])
 show("dot product", a @ b)
 show("lengths", torch.stack([a.norm(), b.norm()]))
@@ -514,6 +605,14 @@ print("man is to king as woman is to", analogy("man", "king", "woman", words, ve
 for word in ("dog", "berlin", "swimming", "seven", "bank"):
     print(f"{word:9}", *word_vectors.nearest(word, 6, words, vectors))
 
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: nobody put *swam* beside *swimming*. And which *bank* is this?
+#
+# Expect: "it was trained on text"; money.
+#
+# Say: one row has to serve the money and the river. Lesson 09 gives each sentence its
+# own *bank*.
+
 # %% [markdown]
 # Nobody entered *swam* beside *swimming*. The model found that useful while it was
 # trained on text, and on pairs of sentences that belong together. Note *bank*: one row
@@ -533,19 +632,36 @@ for (a, b, c, expected), answer in found.items():
     note = "" if answer == expected else f"   (we hoped for {expected})"
     print(f"{a} is to {b} as {c} is to {answer}{note}")
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: man is to king as woman is to what? And what would convince you
+# that this works?
+#
+# Expect: "queen", at once. For the second, hope for "more examples, chosen by someone
+# else".
+#
+# Say: 13 of 15. We chose the questions, and five are about capitals.
+
 # %% slide="skip"
 right = {answer for (*_, expected), answer in found.items() if answer == expected}
 if word_vectors.is_bundled(nlp):
     assert {"queen", "berlin", "sister", "swimming"} <= right
     assert len(right) == 13
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # 13 of our 15 come out, and two don't: Spain gets *barcelona*, Italy gets *italian*.
 # That is less impressive than it looks. We chose the questions, five of them about
 # capitals, and there is a rule that helps: the three words that you asked with can't be
 # the answer. Guess how many come out without that rule, then run the cell.
 
-# %% tags=["nbval-check-output"]
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: without the rule that excludes the three words asked with, how many
+# are right?
+#
+# Expect: "ten?" Then read the last line: 1 of 15.
+#
+# Say: the step is short, so one lands where one started.
+
+# %% tags=["nbval-check-output"] slide="fragment"
 row_of = {word: row for row, word in enumerate(words)}
 count = 0
 for a, b, c, expected in asked:
@@ -553,7 +669,7 @@ for a, b, c, expected in asked:
     count += words[F.cosine_similarity(arrived, vectors).argmax()] == expected
 print(f"without the exclusion: {count} of {len(asked)} right")
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # One. King − man + woman is nearest to *king*, and the rule that forbids *king* does
 # much of the work. Does the step from *man* to *woman* at least point the same way as
 # the step from *king* to *queen*? **PCA**, principal component analysis, finds the two
@@ -569,16 +685,22 @@ show_figure(
     "point in nearly the same direction.",
 )
 
-# %% tags=["nbval-check-output"]
-man, woman, king, queen = (
-    vectors[row_of[word]] for word in "man woman king queen".split()
-)
+# %% tags=["nbval-check-output"] slide="skip"
+man, king, woman, queen = vectors[chosen]
 step_cosine = F.cosine_similarity(woman - man, queen - king, dim=0)
 show("cosine of the two steps, in all 384 dimensions", step_cosine, 2)
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # In the plane they are nearly parallel, in 384 dimensions they stand at 79 degrees: a
 # plane chosen for four points can hide just what spoils the picture.
+
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: the arrows look parallel. What might the picture hide?
+#
+# Expect: "the other 382 numbers".
+#
+# Say: the plane was chosen for these four points. That is a reason to be careful, not a
+# reason to laugh.
 
 # %% [markdown] slide="slide"
 # ## Where a word stands
@@ -590,11 +712,20 @@ show("cosine of the two steps, in all 384 dimensions", step_cosine, 2)
 # vector of its own, which is **added** to the word's. Which vector? The plain number 0,
 # 1, 2 ... soon becomes larger than any number in the word's vector. Binary doesn't.
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: the model sees all words at once, and *the* stands at 0 and at 5.
+# How would you tell it which is which?
+#
+# Expect: "number them". Ask what 5,000 does, added to numbers around 0. Then somebody
+# finds binary.
+#
+# Say: read one column at a time: each digit is twice as slow as its right neighbour.
+
 # %% tags=["nbval-check-output"]
 for position in range(8):
     print(position, f"{position:03b}")
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # Read the columns from top to bottom. The last digit changes at every position, the one
 # before at every second, the first at every fourth. Together they tell all positions
 # apart, and none exceeds 1. Only the jumps are a pity: 3 and 4 are neighbours, and all
@@ -605,18 +736,42 @@ for position in range(8):
 # $$PE_{pos,\,2i} = \sin\frac{pos}{10000^{2i/d}}, \qquad
 # PE_{pos,\,2i+1} = \cos\frac{pos}{10000^{2i/d}}$$
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: from 3 to 4 all three digits jump. How would you make that smooth?
+#
+# Expect: with the word *clock* on the board, "hands".
+#
+# Say: pair i is one hand; its sine and its cosine are two of the numbers. Point at 2i:
+# who counts by twos has it already, and doubles it easily.
+
 # %% [markdown] slide="subslide"
 # **By hand.** In our sentence *did* has position 2; we count from 0. Take d = 4: two
 # hands, i = 0 and 1, with the powers $10000^{0} = 1$ and $10000^{2/4} = 100$. The first
 # hand turns by one radian per word, the second a hundred times more slowly.
 
-# %% tags=["nbval-check-output"]
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: position 2, four numbers. Which two angles?
+#
+# Expect: 2 and 0.02; the second costs a minute, because of the power 2/4.
+#
+# Say: keep these four numbers. They are the best test of the exercise that follows.
+
+# %% tags=["nbval-check-output"] slide="fragment"
 angles = torch.tensor([2 / 1, 2 / 100])
 show("sines, dimensions 0 and 2", angles.sin())
 show("cosines, dimensions 1 and 3", angles.cos())
 
 # %% [markdown] exercise="1.4"
 # Write the whole table for an even d_model. Test it against the four numbers above.
+
+
+# %% [markdown] slide="notes"
+# **4 minutes.** Say: live, from the stub, with the check below.
+#
+# Ask: how many different angles does one position have, d or d/2?
+#
+# Expect: d, and an exponent that is doubled; `arange(0, d_model, 2)` is the 2i of the
+# formula already. Make that mistake, and let the check name it.
 
 
 # %% exercise="1.4"
@@ -660,7 +815,7 @@ check("1.4", positional_encoding)
 # into the odd ones.
 # </details>
 
-# %%
+# %% slide="skip"
 show("position 2", positional_encoding(3, 4)[2])
 
 # %% slide="subslide"
@@ -672,6 +827,13 @@ show_figure(
     "the values at each word of The animal did not; no two columns are equal.",
 )
 
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: which rows of the lower table are the fast hand?
+#
+# Expect: dimensions 0 and 1. Find the four numbers that we computed, above *did*.
+#
+# Say: the slow hand hardly moves over a sentence; it is for longer texts.
+
 # %% slide="subslide"
 show_figure(
     draw.encoding_map(positions.positional_encoding(64, 128)),
@@ -679,13 +841,21 @@ show_figure(
     "row to row, to the right ever more slowly; the last columns look the same in all.",
 )
 
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: where is the binary table in this picture?
+#
+# Expect: "at the left, the fast digits".
+#
+# Say: 128 columns tell apart what four could already. The other hands let the model see
+# small distances and large ones alike.
+
 # %% [markdown]
 # It is the binary table again, made smooth: at the left the fast digits, at the right
 # the slow ones. Two guesses before you run: with only four columns, are 5,000 positions
 # still all different? And does the dot product of two rows depend on where they are, or
 # on their **distance** alone?
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="subslide"
 for d_model in (4, 512):
     table = positions.positional_encoding(5000, d_model)
     print(f"d_model {d_model:3}: {len(table.unique(dim=0))} different rows of 5000")
@@ -695,7 +865,7 @@ dots = table @ table.T
 show("from position 0, distance 0, 1, 10, 40", dots[0, [0, 1, 10, 40]], 2)
 show("from position 50, the same distances", dots[50, [50, 51, 60, 90]], 2)
 
-# %% slide="subslide"
+# %%
 show_figure(
     draw.nearness(
         {"from position 0": dots[0, :100], "from position 50": dots[50, 50:]}
@@ -711,25 +881,25 @@ show_figure(
 # on the distance alone, because each hand contributes sin a · sin b + cos a · cos b,
 # which is cos(a − b). It falls with the distance, though not steadily.
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # Why add the two vectors, and not append one to the other? Appended, the positions
 # would make every later matrix wider, and somebody would have to decide how many
 # numbers they deserve. Added, they cost no width, and there is room for both: two
 # random directions among 384 are nearly at right angles. It is the habit of the whole
 # model: each layer adds what it has found to the same vector (lesson 04).
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # There is a plainer way than clocks: a second table, with a row for each position,
 # trained like the first. The paper of 2017 tried both and found nearly the same quality
 # (section 3.5). GPT-2 has such a table, and so has MiniLM, which reads at most 512
 # tokens. What shape has it, and what is the price?
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="skip"
 learned = load_encoder().embeddings.position_embeddings.weight.detach()
 print("words:", tuple(minilm.shape), "positions:", tuple(learned.shape))
 print("sum:", tuple((minilm[ids] + learned[: ids.shape[1]]).shape))
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # Nothing has to be computed, but position 512 has no row, while the formula has one for
 # any position. In lesson 02 a head learns such rows while you watch.
 
@@ -773,7 +943,7 @@ print("'it', in both sentences, alike:", torch.equal(*its))
 # - **A doubled exponent** in the positions: everything obvious still holds. Can you
 #   find a test that sees it? (1.5)
 
-# %% [markdown] slide="slide"
+# %% [markdown] slide="skip"
 # ## Going further
 #
 # The core is whole; what follows is optional. First, more on tables.
@@ -1254,6 +1424,15 @@ assert with_positions > 0.02 and without.abs() < 1e-5
 #
 # Lesson 02 needs the dot product as a measure of likeness, and the puzzle: *it* has one
 # vector, and has to find the animal.
+
+# %% [markdown] slide="notes"
+# **5 minutes.** Ask: what do our two *it* have in common, now that each word has its
+# position as well?
+#
+# Expect: "everything", after a moment: position 8 in both sentences.
+#
+# Say: no table can do better; what *it* means depends on the words around it. That is
+# lesson 02. Then take their questions.
 
 # %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),

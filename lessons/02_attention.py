@@ -6,6 +6,14 @@
 # You need: word vectors (lesson 01), the dot product, a little PyTorch.
 # Time: {minutes}. Everything runs on your laptop's CPU, without a network.
 
+# %% [markdown] slide="notes"
+# **1 minute.** Say: every word has a vector by now, and the vector knows nothing of the
+# sentence. Today the words begin to look at each other.
+#
+# Ask: what did the table of lesson 01 give to *it* in our two sentences?
+#
+# Expect: "the same vector", from those who did the lesson.
+
 # %% [markdown] slide="slide"
 # ## Who was tired?
 #
@@ -14,7 +22,18 @@
 # Read it once. Who was tired? You knew at once: the animal. Now change a single word:
 # *... because it was too wide.* Suddenly *it* is the street.
 
-# %% [markdown]
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: read the sentence aloud before anybody can read on.
+#
+# Ask: who was tired, and how did you know? Then, before you press: will the model
+# notice that one word has changed?
+#
+# Expect: "streets don't get tired"; most bet on a clean switch to *street*.
+#
+# Say: *animal* falls from 0.69 to 0.32 and stays ahead, *street* rises from 0.05 to
+# 0.15. It notices, and it is not sure. This is one head of 72, and we picked it.
+
+# %% [markdown] slide="skip"
 # Nothing about the word *it* has changed between the two sentences, and neither has its
 # vector: the embedding table of lesson 01 holds one row for *it*, whatever sentence it
 # stands in. A model that is to tell the two apart has to do what you just did: look at
@@ -59,7 +78,7 @@ for sentence in (TIRED, WIDE):
         weight = head.weights[it, head.tokens.index(token)].item()
         print(f"  it <- {token:8}{weight:.2f}", "#" * round(50 * weight))
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # In the first sentence more than two thirds of the weight of *it* go to *animal*.
 # Replace *tired* by *wide*, and *animal* loses more than half of its share, while
 # *street* gets almost three times what it had. The model is not certain, for *animal*
@@ -70,7 +89,7 @@ for sentence in (TIRED, WIDE):
 # these numbers, and trained a small head of attention yourself that learns where to
 # look while you watch.
 
-# %% [markdown] slide="subslide"
+# %% [markdown] slide="skip"
 # At the end of this lesson you can
 #
 # - say where the weights of attention come from, and why a word needs three vectors;
@@ -79,9 +98,7 @@ for sentence in (TIRED, WIDE):
 # - train a head, and find a wrong one by a test that looks at numbers, not at shapes.
 
 # %% [markdown] slide="notes"
-# 45 minutes: the puzzle and the naive idea (8), query, key and value (10), live coding
-# of 2.2 (12), the scaling experiment (7), one head that learns to reverse (5),
-# questions (3). Leave the bugs and everything below Going further for the lab. Usual
+# Leave 2.1, 2.4, 2.5, the bugs and everything below Going further for the lab. Usual
 # trouble: the axis of the softmax, and the mask's missing query axis.
 
 # %% [markdown] slide="slide"
@@ -91,7 +108,15 @@ for sentence in (TIRED, WIDE):
 # each of them matters to it, and takes a little of each: much from those that matter,
 # almost nothing from the rest.
 
-# %% [markdown]
+# %% [markdown] slide="notes"
+# **1 minute.** Say: with weights it would be one line of code, so the lesson has a
+# single question: where do the weights come from?
+#
+# Ask: the sentence has 12 words; why 15 tokens?
+#
+# Expect: the full stop is found, `[CLS]` and `[SEP]` have to be told.
+
+# %% [markdown] slide="skip"
 # That is a weighted average of vectors, one line of code if somebody gave us the
 # weights. So everything in this lesson answers one question: *where do the weights come
 # from?* We shall look for them in the sentence itself, as it is found in the middle of
@@ -108,18 +133,25 @@ it = tokens.index("it")
 print(len(tokens), "tokens:", " ".join(tokens))
 print("X:", tuple(X.shape))
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # How well do two words go together? Lesson 01 compared vectors by their dot product,
 # which is large when they point the same way. So let *it* compare itself with every
 # word of the sentence, one at a time, by a loop. Which word do you expect to get the
 # largest number? Say it aloud, then run the cell.
 
-# %% tags=["nbval-check-output"]
+# %% [markdown] slide="notes"
+# **1 minute.** Ask, before you press: which word should *it* compare best with?
+#
+# Expect: "animal". It is tenth of the fifteen, and the winner is *it* itself, by far.
+#
+# Say: let us carry on as if that were no problem, and see where it ends.
+
+# %% tags=["nbval-check-output"] slide="fragment"
 plain = torch.stack([X[it] @ x for x in X])  # one dot product for each token
 for token, score in zip(tokens, plain, strict=True):
     print(f"{token:10}{score:8.2f}")
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # These numbers are called **scores**. They can't serve as weights yet. One of them is
 # negative, they may be of any size, and an average needs weights that are positive and
 # add up to 1. Dividing each score by their sum is no way out: `[CLS]` would get a
@@ -129,6 +161,14 @@ for token, score in zip(tokens, plain, strict=True):
 #
 # $$\mathrm{softmax}(z)_i = \frac{e^{z_i}}{\sum_j e^{z_j}}$$
 
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: weights have to be positive and add up to 1. Why not divide each
+# score by the sum of all?
+#
+# Expect: "that would do". Point at −4.53, then ask what happens when the sum is 0.
+#
+# Say: the exponential makes all numbers positive and keeps their order.
+
 # %% [markdown] slide="slide"
 # ## Softmax: from scores to weights
 #
@@ -136,6 +176,14 @@ for token, score in zip(tokens, plain, strict=True):
 # wins, but the others keep something. Typed in just like that, the formula breaks when
 # a score is large, and large is not far away: *it* scored 120 with itself, and in
 # float32 the exponential overflows just above 88.
+
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: the last weight should be as good as 1. Why does it print nan?
+#
+# Expect: "exp(1000) is infinite"; the second half, infinity by infinity, needs a push.
+#
+# Say: *it* has scored 120 with itself, so this is no rare case. Exercise 2.1 mends it
+# in the lab. What happens to a softmax if you add 10 to all its inputs?
 
 # %% tags=["nbval-check-output"]
 z = torch.tensor([2.0, 4.0, 5.0])
@@ -187,19 +235,27 @@ check("2.1", softmax)
 # sum.
 # </details>
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # Now *it* has everything for its weighted average. How much will it take from each
 # word? (This cell and the next ones use torch's own softmax, so that they run without
 # yours.)
 
-# %% tags=["nbval-check-output"]
+# %% [markdown] slide="notes"
+# **1 minute.** Ask, and press: how much will *it* take from *animal*?
+#
+# Expect: "a lot". It gets nothing; *it* takes itself whole.
+#
+# Say: the average was right, the comparison was wrong. A word does not look for what it
+# is, but for what it lacks. If *it* could speak, what would it ask the others for?
+
+# %% tags=["nbval-check-output"] slide="fragment"
 for token, weight in zip(tokens, plain.softmax(0), strict=True):
     print(f"{token:10}{weight:6.2f}", "#" * round(50 * weight.item()))
 assert [round(plain[n].item()) for n in (it, tokens.index("was"))] == [120, 69]
 assert (plain > plain[tokens.index("animal")]).sum() == 9
 assert round((plain / 384**0.5).softmax(0)[it].item(), 1) == 0.8
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # It finds itself, and nothing else. Of 15 tokens the average takes one, and the result
 # is the vector that we started from. That is no accident: the dot product of a vector
 # with itself is its length squared, and only a much longer vector, or a longer one that
@@ -208,7 +264,7 @@ assert round((plain / 384**0.5).softmax(0)[it].item(), 1) == 0.8
 # 0.8 of the weight for itself. And look at *animal*, the word that *it* stands for: its
 # score is only the tenth of the 15, below *did* and the full stop.
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # The idea of a weighted average was right, and the comparison was wrong. As long as one
 # vector is both the question and the answer, the score of *it* with *animal* is also
 # the score of *animal* with *it*, and of two words at most one can prefer the other to
@@ -228,6 +284,14 @@ assert round((plain / 384**0.5).softmax(0)[it].item(), 1) == 0.8
 # - its **key** says what it can be found by,
 # - its **value** is what it hands over when it is found.
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: must what a word hands over be the same as what it is found by?
+#
+# Expect: silence. Say: a book is found by its title and read for its pages; you come
+# with a question, which is neither.
+#
+# Say: a dictionary is strict, one key fits or none does. What would a soft one do?
+
 # %% [markdown]
 # You know something that works with queries, keys and values: a Python dictionary. It
 # compares your query with its keys. One key is equal, so you get its value, which is a
@@ -237,13 +301,22 @@ assert round((plain / 384**0.5).softmax(0)[it].item(), 1) == 0.8
 colours = {"apple": "red", "lemon": "yellow", "plum": "blue"}
 print(colours["lemon"], colours.get("lime"))
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # A *soft* dictionary compares by dot product and softmax instead, so that every key
 # answers a little and the fitting ones loudly. Below, a key is made of two numbers, how
 # sweet a fruit is and how sour. Nobody put a *lime* into the dictionary, but we can say
 # what it tastes like: hardly sweet, quite sour. Which colour do you expect back?
 
-# %% tags=["nbval-check-output"]
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: which colour comes back for a lime? Let them commit before the
+# key.
+#
+# Expect: "green", from what they know of limes. No value is green: an output is a
+# mixture of the values, and of nothing else.
+#
+# Say: 0.90 of lemon, 0.09 of apple, so a yellow with a little more red than green.
+
+# %% tags=["nbval-check-output"] slide="skip"
 keys = torch.tensor([[2.0, 0.0], [0.0, 3.0], [1.0, -2.0]])  # sweet, sour
 values = torch.tensor([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # R, G, B
 lime = torch.tensor([0.2, 0.9])
@@ -272,7 +345,16 @@ show_figure(
 #
 # $$q = x\,W^Q,\quad k = x\,W^K,\quad v = x\,W^V$$
 
-# %% [markdown]
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: what in these three formulas is learned?
+#
+# Expect: "q, k and v".
+#
+# Say: the three matrices are learned; q, k and v are computed anew for every sentence.
+# Here they turn 384 numbers into 32. Before you go on, ask who wins now, with the query
+# of *it* and the keys of all.
+
+# %% [markdown] slide="skip"
 # That turns out to be enough. The matrix $W^Q$ can turn the vector of *it* into a
 # question, $W^K$ can turn the vector of *animal* into an offer, and training moves both
 # matrices until the questions find their answers. The three results are shorter than
@@ -291,14 +373,14 @@ show_figure(
     "each word. What follows is only outlined: scores, weights, output.",
 )
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # Now ask again, with the query of *it* and the keys of all tokens, as this model has
 # learned them. The loop is the same as before but for two things: query and key are
 # different vectors, and each score is divided by √32, because each of the two has 32
 # numbers. Why that is done is a question for later in this lesson. Which word will win,
 # and how much will *it* keep for itself this time?
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="subslide"
 query = head.query[it]  # what *it* is looking for: 32 numbers
 scores = torch.stack([query @ key for key in head.key]) / 32**0.5
 weights = scores.softmax(0)
@@ -310,12 +392,28 @@ print("output:", tuple(output.shape))
 assert weights.argmax() == tokens.index("animal")
 assert (weights - head.weights[it]).abs().max() < 1e-5
 
-# %% [markdown]
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: the same loop as before, with two changes: query and key are
+# different vectors, and each score is divided by √32, for a reason that comes later.
+#
+# Ask: how much does *it* keep for itself now?
+#
+# Expect: nobody guesses as little as 0.06. *animal* has 0.69, the number of the first
+# slide: these are the library's own weights, by a loop of ours.
+
+# %% [markdown] slide="subslide"
 # There it is: the value of *animal* gets a weight of 0.69, and *it* keeps only 0.06 for
 # itself. You have computed by a loop, from the query, the keys and the values,
 # precisely what the library computes: these weights are those that this lesson began
 # with. The output, 32 numbers, is what this head tells the rest of the model about
 # *it*.
+
+# %% [markdown] slide="notes"
+# **1 minute.** Say: one row of Q meets all rows of K, and becomes one row of weights.
+#
+# Ask: what in the diagram is still pale, and what feeds it?
+#
+# Expect: "the output", and half of them forget that V goes there past the softmax.
 
 # %% slide="fragment"
 show_figure(
@@ -335,7 +433,16 @@ show_figure(
 #
 # (Vaswani et al. 2017, section 3.2.1)
 
-# %% slide="fragment"
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: for our 15 tokens, what is the shape of the scores? Along which
+# axis does the softmax run?
+#
+# Expect: (15, 15); for the axis the votes are split. Say: each word has one whole to
+# spend, so each row adds up to 1.
+#
+# Say: read the formula from the inside, with a finger on the diagram.
+
+# %%
 show_figure(
     draw.flow(words, 2, "output"),
     "The whole diagram in colour: X becomes Q, K and V; Q times K transposed, divided "
@@ -343,7 +450,7 @@ show_figure(
     "weights times V the output, with a row for each word.",
 )
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # Read the formula from the inside. $QK^\top$ is a table that holds every query's dot
 # product with every key, so that row *i* belongs to word *i*: fifteen loops in one
 # product of matrices. The number under the root, d_head, is the width of a query, 32
@@ -353,15 +460,24 @@ show_figure(
 # sentence, it is **self-attention**. What the loop found for *it* must be in that
 # table. In which row? Say the table's shape as well, then run the cell.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="skip"
 table = head.query @ head.key.T / 32**0.5  # (15, 32) @ (32, 15) -> (15, 15)
 print("table:", tuple(table.shape))
 print("row", it, "is the loop's:", torch.allclose(table[it], scores, atol=1e-4))
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # Do it by hand once; take a pencil. Two words, each with a query and a key of three
 # numbers and a value of two: multiply, divide by √3, apply the softmax, mix. Then run
 # the cells and compare.
+
+# %% [markdown] slide="notes"
+# **3 minutes.** Ask: the scores are given. Everybody works out the second row of
+# weights with a pencil; e to the power 1.1547 is 3.17.
+#
+# Expect: they raise e to both scores and add up.
+#
+# Say: only the difference counts, and it is 1.1547: so 3.17 / 4.17, which is 0.76. Then
+# press for the solution.
 
 # %% tags=["nbval-check-output"]
 Q = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
@@ -371,16 +487,16 @@ V = torch.tensor([[0.5, 0.8], [0.2, 0.3]])
 hand_scores = Q @ K.T / 3**0.5  # (2, 3) @ (3, 2) -> (2, 2)
 show("scores", hand_scores)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="fragment"
 hand_weights = hand_scores.softmax(-1)  # each row sums to 1
 show("weights", hand_weights)
 show("output", hand_weights @ V)  # (2, 2) @ (2, 2) -> (2, 2)
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # The first word finds both keys equally good and takes the plain mean of the values.
 # The second takes 0.7604 of the first word's value and 0.2396 of its own.
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # Two things are missing before you write the function. Sentences come in **batches**,
 # many at a time, so that a tensor of queries has more axes. And there may be words that
 # a query must not see, such as the padding that makes all sentences of a batch equally
@@ -388,7 +504,7 @@ show("output", hand_weights @ V)  # (2, 2) @ (2, 2) -> (2, 2)
 # infinity just before the softmax. Suppose *it* may not see *animal*. Which word takes
 # over? Say it, then run the cell.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="skip"
 may_attend = torch.tensor([token != "animal" for token in tokens])
 masked = scores.masked_fill(~may_attend, float("-inf")).softmax(0)
 for token, before, after in zip(tokens, weights, masked, strict=True):
@@ -397,12 +513,19 @@ assert [tokens[n] for n in masked.topk(2).indices] == ["[CLS]", "it"]
 rest = 1 - weights[tokens.index("animal")].item()
 assert (round(rest, 2), round(1 / rest, 1)) == (0.31, 3.2)
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # Not *street*: `[CLS]` leads now, and *it* itself comes second. The exponential of
 # minus infinity is zero, so *animal* has a weight of exactly zero, and because the
 # softmax divides by the sum of what remains, every other weight is 3.2 times what it
 # was, and all still add up to 1. Setting the weight itself to zero, after the softmax,
 # would have left a row that adds up to 0.31.
+
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: why minus infinity before the softmax, and not zero after it?
+#
+# Expect: "it is the same". Say: then the row would no longer add up to 1.
+#
+# Say: True means "may attend". Other libraries mean the opposite, so always look.
 
 # %% [markdown]
 # The shapes in comments are written with the same letters in every lesson. A batch of B
@@ -417,6 +540,16 @@ assert (round(rest, 2), round(1 / rest, 1)) == (0.31, 3.2)
 # will want to look at the weights. It must work for one sequence (T, K), for a batch
 # (B, T, K) and for a batch of heads (B, H, T, K): count axes from the end. In a mask,
 # **True means "may attend"**.
+
+
+# %% [markdown] slide="notes"
+# **7 minutes.** Say: you dictate, I type. Write it live from the stub, with the check
+# below it.
+#
+# Ask, after each line: what is its shape? For a batch of heads, too?
+#
+# Expect: `.T`, which turns all axes of a batch; a softmax along the queries; a mask
+# that is filled where it is True. Make two of them and let the check talk.
 
 
 # %% exercise="2.2"
@@ -474,17 +607,26 @@ check("2.2", scaled_dot_product_attention)
 # Your function gets the queries, keys and values of the real head. Its weights stand
 # beside those that the library `transformers` computed.
 
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: find the row of *it*. What does *cross* look for? Which column do
+# most rows share?
+#
+# Expect: *animal*, *street*, `[CLS]`. Why so many words want that one is for lesson 03.
+#
+# Say: these are your numbers, equal to the library's. A sentence of theirs is in the
+# appendix, if there is time.
+
 # %%
 _, mine_weights = scaled_dot_product_attention(head.query, head.key, head.value)
 show("largest difference from the library", (mine_weights - head.weights).abs().max())
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # So the picture below, drawn from the library's weights, shows yours as well. Each row
 # is a word that asks, each column a word that is asked. Find the row of *it*, then that
 # of *cross*: what does *cross* look for? And then the column that most rows have in
 # common. Why might so many words look at `[CLS]`? Lesson 03 has an answer.
 
-# %% slide="subslide"
+# %%
 figure, (axes,) = canvas(6.5, 5.5)
 heat_map(axes, head.weights, tokens, tokens, "layer 3, head 1", numbers=False)
 show_figure(
@@ -497,7 +639,7 @@ most = [tokens[column] for column in head.weights.argmax(1)]  # for each row
 assert most[it] == "animal" and most[tokens.index("cross")] == "street"
 assert (head.weights[:, 0] > 0.5).sum() == 8
 
-# %%
+# %% slide="subslide"
 inner = slice(1, -2)  # without [CLS], the full stop and [SEP]
 show_figure(
     draw.in_motion(head.weights[inner, inner], tokens[inner], "it"),
@@ -527,7 +669,16 @@ for token, weight in zip(yours.tokens, yours.asked_by(asking), strict=True):
 # A dot product adds up d_head products. The longer the vectors, the further the scores
 # spread, and the softmax of scores that are far apart is a single winner.
 
-# %% [markdown]
+# %% [markdown] slide="notes"
+# **3 minutes.** Ask, before you press: a score is the sum of 64 products, each of
+# variance 1. What is its variance, and its standard deviation?
+#
+# Expect: 64 comes quickly, 8 needs a moment. e to the 8 is almost 3,000.
+#
+# Say: the middle plot turns the average into a choice, the right one takes away the
+# slope that training needs. It is the spread, not overflow.
+
+# %% [markdown] slide="skip"
 # Suppose the numbers in queries and keys are independent, with mean 0 and variance 1.
 # Then each product has variance 1 as well, and the score, a sum of d_head of them, has
 # variance d_head. With d_head = 64 the scores have a standard deviation of 8, and $e^8$
@@ -538,7 +689,7 @@ for token, weight in zip(yours.tokens, yours.asked_by(asking), strict=True):
 # anything left to learn from. Measure it on random vectors, for heads of different
 # width:
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="skip"
 widths = [1, 4, 16, 64, 256, 1024]
 names = ("variance", "largest", "slope")
 measured = {name + end: [] for name in names for end in ("", " scaled")}
@@ -559,7 +710,7 @@ for name in ("variance", "variance scaled", "largest", "largest scaled"):
 ratios = torch.tensor(measured["variance"]) / torch.tensor(widths)
 assert (ratios - 1).abs().max() < 0.1  # the variance is d_head
 
-# %%
+# %% slide="fragment"
 show_figure(
     draw.scale_curves(widths, measured),
     "Against d_head from 1 to 1024: the variance of raw scores grows in proportion, "
@@ -567,13 +718,13 @@ show_figure(
     "nearly 1 and the mean slope p(1-p) falls.",
 )
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # For such numbers, dividing by √d_head takes the spread back to 1, whatever the width.
 # This is not about numbers too large for the computer. It is the *spread* of the scores
 # that grows with the width of the head, and with it the softmax turns from an average
 # into a choice.
 
-# %% [markdown] slide="subslide"
+# %% [markdown] slide="skip"
 # Now move it with your own hand. Leave the scores divided by *nothing*, pull d_head
 # down to 1 and push it up again, and watch one key take everything while the slope runs
 # out. In another random draw two or three keys may share it, but most of the eight get
@@ -582,8 +733,17 @@ show_figure(
 # size. With the other, all eight weights of a wide head become nearly equal, so that an
 # untrained head points at nothing.
 
-# %%
+# %% slide="subslide"
 play(draw.sharpness())
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: open the notebook here, leave the scores divided by nothing, and
+# push d_head up. One key takes everything.
+#
+# Ask: which divisor helps, √d_head or d_head itself?
+#
+# Expect: some think that more is better. With d_head all eight weights of a wide head
+# become nearly equal, and it can't point at anything.
 
 # %% [markdown] slide="slide"
 # ## A head that can be trained
@@ -591,7 +751,16 @@ play(draw.sharpness())
 # So far the three matrices came out of a finished model. To learn our own we need
 # matrices that training can change.
 
-# %% [markdown]
+# %% [markdown] slide="notes"
+# **1 minute.** Say: `nn.Linear` is a matrix that training may change, applied to the
+# last axis, whatever stands before it. Three of them make a head: exercise 2.4, in the
+# lab.
+#
+# Ask: from 4 numbers to 3, so why is the weight (3, 4)?
+#
+# Expect: "a mistake?" It is stored as (out, in); hence the `.T`.
+
+# %% [markdown] slide="skip"
 # In PyTorch that is `nn.Linear(d_in, d_out, bias=False)`. It holds a matrix of random
 # numbers, its **initial weights**, and when you call it with vectors, it multiplies
 # them by that matrix, whatever axes stand before the last one. (With `bias=True`, the
@@ -683,6 +852,14 @@ print(tuple(output.shape), tuple(weights.shape))
 #
 # > 3 1 4 1 5 9 2 6 → 6 2 9 5 1 4 1 3
 
+# %% [markdown] slide="notes"
+# **1 minute.** Say: nobody tells the head where to look; it sees rows, and what they
+# should become.
+#
+# Ask: draw the map of its weights in the air, query down, key across.
+#
+# Expect: arms in both directions. Let two of them argue before you go on.
+
 # %% [markdown]
 # Its first output must come from the last digit, its second from the last but one, and
 # so on. Nobody tells it so. It sees rows of digits and what they should become, and
@@ -692,7 +869,7 @@ print(tuple(output.shape), tuple(weights.shape))
 # into ten scores, one for each digit. (Such scores are called **logits**.) What do you
 # expect the map of its weights to look like, once it can do it?
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # The training loop is the one of lesson 01, and you will meet it in every lesson from
 # now on. The **cross-entropy** says how wrong the logits are; this number is the
 # **loss**. `backward` computes how each parameter would have to change to lower it, the
@@ -701,13 +878,13 @@ print(tuple(output.shape), tuple(weights.shape))
 # `mine` decide: yours if your 2.4 has passed, until then the course's version.
 
 
-# %%
+# %% slide="skip"
 def target(rows: Tensor) -> Tensor:
     """What rows of digits (B, T) should become."""
     return rows.flip(1)
 
 
-# %%
+# %% slide="skip"
 def one_step(head: type[nn.Module]) -> None:
     """What a step of training does, for a model with such a head."""
     (rows,) = digit_rows(1, size=64, seed=0)
@@ -738,13 +915,21 @@ for step, rows in enumerate(digit_rows(steps, size=64, seed=0), start=1):
 print("read: ", example[0].tolist())
 print("wrote:", model(example)[0].argmax(-1)[0].tolist())
 
-# %% slide="fragment"
+# %% slide="subslide"
 show_figure(
     draw.learning(losses, maps),
     "Left, the loss falls from about 2.3 to nearly 0 within 200 steps. Right, the "
     "weights after 1, 30, 60 and 200 steps: pale and without a pattern at first, then "
     "a dark line from the top right to the bottom left, the anti-diagonal.",
 )
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: 200 steps, a few seconds. Run it live if you can; the loop is that
+# of lesson 01.
+#
+# Ask: at which step has it understood? Look at the map, then at the loss.
+#
+# Expect: step 60 by the map, while the loss still has some way to go.
 
 # %% [markdown]
 # The head has found out, from examples alone, that the first position should look at
@@ -757,7 +942,7 @@ show_figure(
 right = (model(unseen)[0].argmax(-1) == target(unseen)).float().mean().item()
 print(f"right: {right:.2f}")
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # Now take something away. Leave out the vectors of the positions, so that a digit is
 # the same vector wherever it stands. Attention itself has no idea of order: a score
 # compares two vectors and never asks where they stand. Can the head still learn to
@@ -765,7 +950,16 @@ print(f"right: {right:.2f}")
 # digits there are? Guess both before you run it. To be fair, this model gets three
 # times as many steps, and larger ones.
 
-# %%
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: can it learn to reverse without positions? How often will it be
+# right?
+#
+# Expect: "one in ten, chance". Press: about a third.
+#
+# Say: it sees which digits there are, though not where, so the best that it can do is
+# name the commonest of the other seven.
+
+# %% slide="fragment"
 _ = torch.manual_seed(0)
 blind = OneHeadModel(mine.SelfAttention, with_positions=False)
 optimizer = torch.optim.Adam(blind.parameters(), lr=0.003)
@@ -780,13 +974,13 @@ print(f"right, without positions: {lost:.2f}")
 print(f"always say the commonest of the others: {commonest_of_the_others(unseen):.2f}")
 assert abs(lost - commonest_of_the_others(unseen)) < 0.03
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # It gets about a third right. As the row has an even number of digits, the one that is
 # wanted is always one of the seven others, and whoever does not know their order can do
 # no better, on average, than to name the commonest of them. So this head needs
 # vectors of the positions: without them it learns what is there, and not where.
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # Before you go on, play with it. Let `target` return `rows.roll(1, 1)`, which moves
 # every digit one position to the right, and run the cells again: what will the map look
 # like? Then try `rows.sort(1).values`, where the place of a digit depends on all the
@@ -805,6 +999,16 @@ assert abs(lost - commonest_of_the_others(unseen)) < 0.03
 #
 # Attention that is wrong has the right shapes, too. Here is a function with a mistake
 # in it. Would you have seen it?
+
+
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: thirty seconds, where is the mistake?
+#
+# Expect: the eyes go to the transpose, which is right. The root comes after the
+# softmax.
+#
+# Say: all shapes are right, and no error is raised. Exercise 2.5 in the lab is a test
+# that catches it; ask for one fact that it could look at.
 
 
 # %% locked=true
@@ -1265,6 +1469,15 @@ print("nn.MultiheadAttention: output is NaN:", result.isnan().all().item())
 # A head has one query for each word, so it can ask one question. But *it* wants to know
 # more than who was tired: what happened to it, and why? Lesson 03 lets a word ask
 # several questions at once, and builds on the attention that you have written here.
+
+# %% [markdown] slide="notes"
+# **3 minutes.** Ask: each of you says the formula to a neighbour, in words, without the
+# letters Q, K and V.
+#
+# Expect: the softmax is remembered and the values are forgotten.
+#
+# Say: a word has one query here, so it can ask one question. Lesson 03 gives it
+# several. Then take their questions.
 
 # %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),

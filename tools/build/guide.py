@@ -30,6 +30,7 @@ from tools.build.notebooks import (
     lesson_paths,
     read,
 )
+from tools.build.notes import plan
 from tools.build.stubs import LessonError, markdown_stub, solved
 
 START, END = "<!-- lessons: written by `make build` -->", "<!-- /lessons -->"
@@ -56,13 +57,6 @@ def _goals(lesson: Lesson) -> str:
         if cell.source.startswith(GOALS):
             return cell.source.split("\n\n", 1)[1].strip()
     return ""
-
-
-def _plan(lesson: Lesson) -> str:
-    notes = (
-        cell.source for cell in lesson.cells if cell.metadata.get("slide") == "notes"
-    )
-    return "\n\n".join(notes)
 
 
 def lab(exercises: list[Exercise], minutes: int = LAB) -> list[Exercise]:
@@ -97,7 +91,7 @@ def part(lesson: Lesson) -> str:
         f"**Needs:** {_needs(lesson)}.",
         _goals(lesson)
         and f"**Goals.** Afterwards your students can\n\n{_goals(lesson)}",
-        _plan(lesson) and f"**A class.** {_plan(lesson)}",
+        plan(lesson) and f"**A class.** {plan(lesson)}",
         f"**A lab,** minutes in brackets, {total} in all: {_listed(planned)}."
         + (f" For home: {_listed(rest)}." if rest else ""),
         f"**To read before:** usual mistakes (`make guide LESSON={number}`)"

@@ -7,7 +7,7 @@ A lesson is a py:percent script. The headers of its cells carry what is more tha
     # %% [markdown] answer="2.8"       the model answer of a written question
     # %% locked=true                   code that belongs to a bug hunt, not to be edited
     # %% slide="slide"                 any kind of reveal.js slide
-    # %% [markdown] slide="notes"      for the instructor: not in the student's notebook
+    # %% [markdown] slide="notes"      for the speaker: in no notebook (notes.py)
     # %% tags=["nbval-check-output"]   deterministic: CI compares the output
 
 The check is a cell of its own, `check("2.2", scaled_dot_product_attention)`. The build
@@ -132,6 +132,11 @@ def solution(lesson: Lesson) -> NotebookNode:
     return _notebook(lesson, for_student=False)
 
 
+def noted(lesson: Lesson) -> NotebookNode:
+    """The solution with the notes for the speaker: what slides are made of."""
+    return _notebook(lesson, for_student=False, notes=True)
+
+
 def known_exercises(lesson: Lesson) -> dict[str, Exercise]:
     """The exercises that helpers/exercises knows for a lesson, with their minutes."""
     every = (one for one in exercises() if one.lesson == lesson.number)
@@ -141,14 +146,14 @@ def known_exercises(lesson: Lesson) -> dict[str, Exercise]:
     }
 
 
-def _notebook(lesson: Lesson, for_student: bool) -> NotebookNode:
+def _notebook(lesson: Lesson, for_student: bool, notes: bool = False) -> NotebookNode:
     known = known_exercises(lesson)
     _complete(lesson, known)
     cells = [_cell(cell, known, for_student) for cell in lesson.cells]
     _identify(lesson, cells)
     _link(lesson, cells, for_student)
-    if for_student:
-        cells = [cell for cell in cells if not _for_instructors(cell)]
+    if not notes:
+        cells = [cell for cell in cells if not _for_speakers(cell)]
     top, end = links.around(lesson.name, lesson.before, lesson.after, for_student)
     cells[1:1] = [top] * bool(top.source)
     cells += [*links.so_far(lesson.cells), end]
@@ -222,7 +227,7 @@ def _link(lesson: Lesson, cells: list[NotebookNode], for_student: bool) -> None:
             cell.source = "\n\n".join([linked, *text])
 
 
-def _for_instructors(cell: NotebookNode) -> bool:
+def _for_speakers(cell: NotebookNode) -> bool:
     return cell.metadata.get("slideshow", {}).get("slide_type") == "notes"
 
 

@@ -3,9 +3,12 @@
 // A section of the lesson holds cells. They are laid on a page until the next one would
 // not fit; it goes on a page of its own, after a try with slightly smaller letters. A cell
 // that is too long alone is cut into its parts, a part that is too long is made smaller.
-// A page without a heading of its own repeats the last one, in small letters.
+// A page without a heading of its own repeats that of its section, or the last one before
+// it in the lesson, in small letters. A slide of the class should stay whole, and its
+// letters may become smaller for it.
 
 const SMALLER = 0.86; // to keep a cell with what stands before it
+const WHOLE = 0.68; // to keep an exercise, or a slide of the class, on one page
 const FRESH = 0.9; // to keep a cell whole on a page of its own
 const SMALLEST = 0.6; // for a part that can't be cut
 
@@ -30,11 +33,10 @@ function shrunk(page, least) {
 }
 
 class Stack {
-  constructor(section, before) {
-    const headings = [...section.querySelectorAll(":scope > .cell :is(h1, h2, h3)")];
-    this.title = headings[0] || before;
-    this.last = headings.at(-1) || before; // for the section below
-    this.titled = headings.length > 0;
+  constructor(section) {
+    const heading = section.querySelector(":scope > .cell :is(h1, h2, h3)");
+    this.title = heading?.textContent || section.dataset.above;
+    this.titled = Boolean(heading);
     this.section = section;
     this.notes = section.querySelector(":scope > aside.notes");
     this.label = section.querySelector(":scope > .lab");
@@ -48,7 +50,7 @@ class Stack {
     if (this.title && (this.pages.length || !this.titled)) {
       const again = document.createElement("p");
       again.className = "again";
-      again.textContent = this.title.textContent;
+      again.textContent = this.title;
       page.append(again);
     }
     host.append(page);
@@ -92,8 +94,9 @@ class Stack {
       page.classList.remove("measured");
       page.querySelector(".cell")?.classList.remove("fragment"); // nothing before it
       if (this.notes) page.append(this.notes.cloneNode(true));
-      const timing = this.section.dataset.timing;
-      if (timing) page.dataset.timing = timing;
+      const { timing, visibility } = this.section.dataset;
+      if (timing) page.dataset.timing = page === this.pages[0] ? timing : 1;
+      if (visibility) page.dataset.visibility = visibility;
     }
   }
 }
@@ -104,16 +107,14 @@ function enlarge(image) {
 }
 
 function paginate() {
-  let before = null;
   for (const column of [...host.children]) {
     const pages = [];
     for (const section of [...column.children]) {
-      const stack = new Stack(section, before);
-      before = stack.last;
+      const stack = new Stack(section);
       stack.turn();
-      const exercise = section.matches(".exercise");
+      const least = section.matches(".exercise, .whole") ? WHOLE : SMALLER;
       const cells = [...section.querySelectorAll(":scope > .cell")];
-      for (const cell of cells) stack.lay(cell, exercise ? 0.72 : SMALLER);
+      for (const cell of cells) stack.lay(cell, least);
       stack.close();
       pages.push(...stack.pages);
     }

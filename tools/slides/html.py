@@ -100,15 +100,15 @@ def output(one: NotebookNode) -> str:
     return f'<pre class="output">{html.escape(ANSI.sub("", text).rstrip())}</pre>'
 
 
-def cell(one: NotebookNode) -> str:
-    """A cell, with its outputs."""
+def cell(one: NotebookNode, in_class: bool = False) -> str:
+    """A cell, with its outputs; in class, a picture stands for its code."""
     shown = one.metadata.get("slideshow", {}).get("slide_type")
     name = "cell fragment" if shown == "fragment" else "cell"
     if one.cell_type == "markdown":
         body = markdown(one.source)
     else:
         figures = any("image/png" in each.get("data", {}) for each in one.outputs)
-        drawing = figures and "show_figure" in one.source
+        drawing = figures and (in_class or "show_figure" in one.source)
         hidden = drawing or TAG in one.metadata.get("tags", [])
         body = "" if hidden else code(one.source)  # how it is drawn is not the point
         body += "".join(map(output, one.outputs))
@@ -118,12 +118,16 @@ def cell(one: NotebookNode) -> str:
 def section(slide: Slide) -> str:
     """A slide as a <section> of reveal.js."""
     name = "exercise" if slide.exercise else "text"
-    timing = ' data-timing="1"' if slide.lab else ""
+    name += " whole" * bool(slide.minutes)  # on one page
+    seconds = 60 * slide.minutes or slide.lab
+    more = f' data-above="{html.escape(slide.above)}"'
+    more += f' data-timing="{int(seconds)}"' * bool(seconds)
+    more += ' data-visibility="uncounted"' * slide.appendix
     label = '<p class="lab">for the lab</p>' if slide.lab else ""
-    body = "".join(map(cell, slide.cells))
+    body = "".join(cell(one, slide.minutes > 0) for one in slide.cells)
     notes = markdown("\n\n".join(slide.notes))
     aside = f'<aside class="notes">{notes}</aside>'
-    return f'<section class="{name}"{timing}>{label}{body}{aside}</section>'
+    return f'<section class="{name}"{more}>{label}{body}{aside}</section>'
 
 
 def sections(deck: list[Slide]) -> str:
