@@ -118,9 +118,10 @@ print(tokenizer.decode(yours_ids))
 
 # %% [markdown] slide="skip"
 # Few words defeat it, because pieces can be as short as a letter; only a sign that the
-# vocabulary lacks becomes `[UNK]`. The way back shows what was lost: the capitals. And
-# there are two **special tokens**, `[CLS]` before a text and `[SEP]` behind it, which
-# this model expects. `add_special_tokens=False` left them out above.
+# vocabulary lacks becomes `[UNK]`. The way back shows what was lost: the capitals, and
+# where a space stood. And there are two **special tokens**, `[CLS]` before a text and
+# `[SEP]` behind it, which this model expects. `add_special_tokens=False` left them out
+# above.
 
 # %% [markdown]
 # Look at the ids once more: *the* has 1996 both times. Can a model compute with these
@@ -397,8 +398,8 @@ play(draw.letters(alphabet.characters, stages, losses))
 #
 # Expect: "because they are alike". Insist: alike in what? In the letters that follow.
 #
-# Say: now set `shuffle = True`, and try a few seeds. Between none and four of them still
-# meet: that much is luck.
+# Say: now set `shuffle = True`, and try a few seeds. Between none and four of them
+# still meet: that much is luck.
 
 # %% [markdown] slide="skip"
 # Drag the slider from 0 to the end. The letters start in a heap, and in the end the
