@@ -383,7 +383,7 @@ for step in range(1, 1201):
     if step in (5, 10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 500, 800, 1200):
         stages[step] = letters.detach().clone()
 beside = characters.nearest(alphabet.characters[1:], stages[1200][1:])
-if not shuffle:
+if seed == 0 and not shuffle:
     assert 3.25 < losses[0] < 3.35 and sum(losses[-100:]) / 100 < 2.55
     assert all(beside[vowel] in "aeiou" for vowel in "aeiou")
 print(f"loss {losses[0]:.2f}, in the last 100 steps {sum(losses[-100:]) / 100:.2f}")

@@ -84,8 +84,8 @@ def letters(seed: int) -> Row:
         "after it": beside(stages[max(stages)], alphabet),
         "after it, text shuffled": beside(mixed.names["stages"][max(stages)], alphabet),
     }
-    held = real.held and mixed.held and row["after it, text shuffled"] < 5
-    return row | {"held": held}
+    held = row["after it"] == 5 and row["after it, text shuffled"] < 5
+    return row | {"held": real.held and held}
 
 
 def reversing(seed: int) -> Row:
