@@ -85,6 +85,14 @@ def test_the_notes_keep_the_solution_to_themselves(name):
 
 
 @per_lesson()
+def test_no_notebook_has_the_notes(name):
+    for folder in ("notebooks", "solutions"):
+        cells = nbformat.read(ROOT / folder / f"{name}.ipynb", 4).cells
+        kinds = [one.metadata.get("slideshow", {}).get("slide_type") for one in cells]
+        assert "slide" in kinds and "notes" not in kinds, folder
+
+
+@per_lesson()
 def test_each_exercise_has_a_slide_with_its_stub(name):
     from helpers.checks.engine import exercises
 
