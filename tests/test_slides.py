@@ -22,10 +22,11 @@ LEAST = 25  # words of text, code and output on a slide without a picture
 
 
 # Lessons whose slides have notes with minutes: the form of a class.
+TIMED = re.compile(r"^# \*\*\d+ minutes?\.\*\* ", re.MULTILINE)
 CLASSES = [
     name
     for name in NAMES
-    if "\n# **1 minute.** " in (ROOT / "lessons" / f"{name}.py").read_text("utf-8")
+    if TIMED.search((ROOT / "lessons" / f"{name}.py").read_text("utf-8"))
 ]
 
 
