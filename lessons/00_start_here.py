@@ -342,8 +342,7 @@ check("0.1", row_means)
 # does, a check that has not passed is an error instead, with the same text.)
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Say: hints first, one at a time, then borrow. Nothing is lost, and
-# nobody is told.
+# **2 minutes.** Say: hints first, one at a time, then borrow. Nothing is lost by it.
 #
 # Ask: what is counted as passed after `borrow`?
 #

@@ -924,8 +924,7 @@ show_figure(
 )
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Say: 200 steps, a few seconds. Run it live if you can; the loop is that
-# of lesson 01.
+# **2 minutes.** Say: run it live if you can, 200 steps; the loop is that of lesson 01.
 #
 # Ask: at which step has it understood? Look at the map, then at the loss.
 #

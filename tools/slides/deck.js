@@ -3,9 +3,9 @@
 // A section of the lesson holds cells. They are laid on a page until the next one would
 // not fit; it goes on a page of its own, after a try with slightly smaller letters. A cell
 // that is too long alone is cut into its parts, a part that is too long is made smaller.
-// A page without a heading of its own repeats that of its section, or the last one before
-// it in the lesson, in small letters. A slide of the class should stay whole, and its
-// letters may become smaller for it.
+// A page without a heading of its own repeats that of its section, or else the last one
+// before it, in small letters. A slide of the class should stay whole, and its letters
+// may become smaller for it.
 
 const SMALLER = 0.86; // to keep a cell with what stands before it
 const WHOLE = 0.68; // to keep an exercise, or a slide of the class, on one page
