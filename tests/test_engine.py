@@ -1120,6 +1120,24 @@ def test_a_time_limit_that_ends_while_garbage_is_collected_still_counts(monkeypa
     assert not dropped
 
 
+def test_a_time_limit_that_ends_within_an_import_waits_for_its_end(
+    monkeypatch, tmp_path
+):
+    (tmp_path / "slow_to_import.py").write_text(
+        "import time\nend = time.monotonic() + 0.3\n"
+        "while time.monotonic() < end:\n    pass\nwhole = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(TimeUp), time_limit(0.1):
+        import slow_to_import
+
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            pass
+    assert sys.modules.pop("slow_to_import") is slow_to_import
+    assert slow_to_import.whole and time.monotonic() < end
+
+
 def test_the_students_keyboard_interrupt_is_not_swallowed():
     source = "def double(x):\n    raise KeyboardInterrupt"
     with pytest.raises(KeyboardInterrupt):

@@ -36,12 +36,15 @@ def _device(answer: Callable, x: Tensor, length: int) -> Look:
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
     half = normal(draw, 5, 4, dtype=torch.float16)
+    endless = normal(draw, 2, 4)
+    endless[0, 1] = float("inf")
     tables = {
         "float64": (normal(draw, 3, 5), 7),
         "float32": (normal(draw, 2, 3, dtype=torch.float32), 4),
         "float16": (half, 6),
         "token ids": (words(draw, 50, 4, 3), 9),
         "nothing to add": (normal(draw, 6, 5), 6),
+        "an infinity in x": (endless, 5),
     }
     cases = [
         Case(name, one, inputs=("x", "length"), gradient=name == "float64")
@@ -171,6 +174,17 @@ def _on_top(x: Tensor, length: int) -> Tensor:
 
 
 @mistake(
+    "zeros by a product",
+    "The rows of zeros were made of numbers of x times 0, and infinity times 0 is not "
+    "a number.",
+    "Which function makes zeros without asking what stands in x?",
+    lambda x, length: torch.cat([x, (0 * x[:1]).expand(length - len(x), -1)]),
+)
+def _product(x: Tensor, length: int) -> Tensor:
+    return torch.cat([x, (x[:1] * 0).repeat(length - len(x), 1)])
+
+
+@mistake(
     "no row added",
     "The result has as many rows as x.",
     "`zeros_like` takes the shape of its argument as well. Which shape is asked for?",
@@ -234,6 +248,7 @@ EXERCISES = (
             _double_by_name,
             _by_lists,
             _on_top,
+            _product,
             _like,
             _more,
             _columns,
