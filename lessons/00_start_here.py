@@ -10,8 +10,8 @@
 # One word differs, and *it* is the animal in the first sentence, the street in the
 # second. You knew both at once. How could a computer know? The kind of model that
 # learns such things from text, and that this course is about, is the **transformer**.
-# You will build one from its parts, run them on real pretrained weights, and watch them
-# search, translate and write.
+# You will build several from their parts, load real pretrained weights into some, and
+# watch them search, translate and write.
 #
 # You need: Python, and the little PyTorch that a section of this page lists.
 # Time: {minutes}.
@@ -145,13 +145,14 @@ for language in ("de", "fr"):
 
 # %% [markdown] slide="skip"
 # *sie*, *elle*: the street. Make it *tired*, and both change the pronoun. That does not
-# mean that they know what a street is. Let *the street* cross *the animal*, tired or
-# wide: in French the street is tired now, and the animal wide. So here, *tired* goes
-# with the first noun, and *wide* with the second. These models speak a little language
-# of 93 nouns, 48 verbs and 51 adjectives, so try sentences of everyday things: *has the
-# girl read the book*, or *the old woman gave the dog to the boy*. If they lack a word,
-# they say which, and suggest similar ones. You build the decoder in lesson 05, and
-# train a whole translator in lesson 06.
+# mean that they know what a street is. Swap the two nouns, *The street did not cross
+# the animal ...*, and try *tired* and *wide* again: in French it is now the street that
+# is tired, and the animal that is wide. So the French model lets *tired* go with the
+# first noun and *wide* with the second, whatever they are. These models speak a little
+# language of 93 nouns, 48 verbs and 51 adjectives, so try sentences of everyday things:
+# *has the girl read the book*, or *the old woman gave the dog to the boy*. If they lack
+# a word, they say which, and suggest similar ones. You build the decoder in lesson 05,
+# and train a whole translator in lesson 06.
 
 # %% [markdown] slide="subslide"
 # ### Four: continue a text
@@ -198,17 +199,18 @@ for draw in (1, 3, 5):
 # %% [markdown] slide="slide"
 # ## How a notebook works
 #
-# The cells share one memory, the **kernel**: once a cell has run, every other cell can
-# use what it defined. That is why the order matters: run the cells in another order,
-# and the page may show a result that its code would no longer give. When in doubt,
-# choose *Kernel*, *Restart Kernel and Run All Cells* from the menu: it forgets
-# everything and starts again at the top.
+# All cells are run by one program, the **kernel**, and share its memory: once a cell
+# has run, every other cell can use what it defined. That is why the order matters: run
+# the cells in another order, and the page may show a result that its code would no
+# longer give. When in doubt, choose *Kernel*, *Restart Kernel and Run All Cells* from
+# the menu: it forgets everything and starts again at the top.
 #
 # Code that only draws a figure or guards a number in the text is folded: a bar stands
 # in its place, and a click opens it. Run it like any other cell. In later lessons you
 # will find `show_figure` there, which puts a picture on the page together with a
 # description for those who can't see it. And if a cell does not end, press the square
-# in the toolbar (■, interrupt the kernel); your variables stay.
+# in the toolbar (■, interrupt the kernel); your variables stay. Now see whether all
+# packages are there:
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Say: show it live: run a cell, run an earlier one again, restart and
@@ -226,10 +228,10 @@ for package in ("torch", "numpy", "matplotlib", "transformers", "jupyterlab"):
 print("training cells will use:", device())
 
 # %% [markdown] slide="skip"
-# Do you see seven lines? Then the packages are there. Should a cell of ours fail later
-# with an error that does not come from your own code, let this look for the cause. It
-# changes nothing and needs no network, and its last lines are a report that you can
-# copy when you ask somebody for help:
+# Do you see seven lines? Then they are. Should a cell of ours fail later with an error
+# that does not come from your own code, let this look for the cause. It changes nothing
+# and needs no network, and its last lines are a report that you can copy when you ask
+# somebody for help:
 #
 # ```python
 # from helpers.student.doctor import doctor
@@ -297,8 +299,8 @@ check("0.1", row_means)
 # </details>
 
 # %% [markdown]
-# A check answers with a card. Its label is one of four words, and you can see all four
-# of them here:
+# A check answers with a card. It bears one of four labels, and you can see all four of
+# them here:
 #
 # 1. **Not attempted.** You saw this, if you changed nothing. The line
 #    `raise NotImplementedError` may stay where it is: a `return` before it is enough.
@@ -329,16 +331,17 @@ check("0.1", row_means)
 # %% [markdown] slide="slide"
 # ## When you are stuck, and whose code runs
 #
-# Open the hints under the exercise, one after the other: a question, then a pointer. If
-# they don't help, **borrow** the course's answer and go on. In a new cell (press B):
+# Open the hints under the exercise, one after the other: a question, then a pointer,
+# and often the plan of the answer in words. If they don't help, **borrow** the course's
+# answer and go on. In a new cell (press B):
 #
 # ```python
 # row_means = borrow("0.1")
 # ```
 #
 # A borrowed answer is not counted as passed, and you can write your own at any time.
-# Nothing else is lost: a cell that uses an answer says in a line where it is missing,
-# and all the others run without it. (When a program executes your notebook, as a grader
+# Nothing else is lost: a cell that needs an answer which you don't have says so in one
+# line, and all the others run. (When a program executes your notebook, as a grader
 # does, a check that has not passed is an error instead, with the same text.)
 
 # %% [markdown] slide="notes"
@@ -349,11 +352,11 @@ check("0.1", row_means)
 # Expect: "the exercise". It is not; your own answer still can be, at any time.
 
 # %% [markdown] slide="skip"
-# What you have solved is put to use, in the models of its lesson and of later ones:
-# they are made of a collection called `mine`, which holds your own answer wherever it
-# has passed its check, and the course's version where none has. A line under the cell
-# says which parts are yours, and why one is not, so that you always know whose code has
-# just translated a sentence.
+# What you have solved is put to use. The models that you train take their parts from a
+# collection called `mine`, which holds your own answer wherever it has passed its
+# check, and the course's version where it has not. A line under the cell says which
+# parts are yours, and why one is not, so that you always know whose code has just
+# translated a sentence.
 
 # %% [markdown] slide="slide"
 # ## Which PyTorch you need
@@ -429,9 +432,9 @@ show("gradient of x² + x at 3", x.grad)
 # One slip is common because nothing warns of it. A tensor has a **dtype**, the kind of
 # its numbers, and a **device**, the place where they lie. `torch.zeros(2, 2)` has to
 # choose both without knowing what for, and takes float32 and the CPU. Our checks,
-# however, mostly ask in float64, which has about twice as many digits, so that rounding
-# can't be taken for a mistake, nor hide one. What is left of 0.1 in float64 when it is
-# copied into a tensor that was made by default?
+# however, mostly call your code with numbers in float64, which has about twice as many
+# digits, so that rounding can't be taken for a mistake, nor hide one. What is left of
+# 0.1 in float64 when it is copied into a tensor that was made by default?
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask, before you press: what is left of 0.1?
@@ -449,17 +452,18 @@ print(exact.dtype, f"{exact.item():.17f}")
 print(copied.dtype, f"{copied.item():.17f}")
 
 # %% [markdown]
-# Half of the digits are gone, and nothing was said. With a GPU it is the same story: a
-# tensor made by default lies on the CPU, beside a model that does not. Hence the rule:
-# **a new tensor takes its dtype and its device from an input.** `torch.zeros`,
-# `torch.ones`, `torch.full` and `torch.arange` all accept `dtype=` and `device=`, every
-# tensor knows its own as `x.dtype` and `x.device`, and `x.new_zeros(...)` asks x for
-# you. So does `torch.zeros_like(x)`, which also takes the shape of x.
+# Half of the digits are gone, and nothing was said. With a GPU it begins in the same
+# way: the copy lands on the CPU without a word, and the error comes only later, where
+# it meets a model that lies elsewhere. Hence the rule: **a new tensor takes its dtype
+# and its device from an input.** `torch.zeros`, `torch.ones`, `torch.full` and
+# `torch.arange` all accept `dtype=` and `device=`, every tensor knows its own as
+# `x.dtype` and `x.device`, and `x.new_zeros(...)` asks x for you. So does
+# `torch.zeros_like(x)`, which also takes the shape of x.
 
 # %% [markdown] exercise="0.2"
 # Sentences have different lengths, but a batch needs tables of one length, so the
 # shorter ones get rows of zeros at their end. You will meet this **padding** again from
-# lesson 02 on. Make x longer, and keep its kind: float64 stays float64, token ids stay
+# lesson 02 on. Make x longer, and keep its kind: float64 stays float64, integers stay
 # integers, and what lies on another device stays there.
 
 
@@ -510,10 +514,11 @@ print(tuple(longer.shape), longer.dtype, longer.device)
 # ## Where your work is
 #
 # `make lab` copied the notebooks into the folder `work/` and never overwrites what you
-# wrote there. If the course brings a newer version of a notebook, it replaces one that
-# you have only opened or run, and is put beside one that you changed, under another
-# name. What you have passed is kept in the same folder. The cell below draws it, lesson
-# by lesson, and `make progress` prints it in a terminal.
+# wrote there. When the course brings a newer version of a notebook, your copy is
+# replaced if you have only opened or run it; if you changed it, your copy stays, and
+# the new version is put beside it under another name. What you have passed is kept in
+# the same folder. The cell below draws it, lesson by lesson, and `make progress` prints
+# it in a terminal.
 
 # %% [markdown] slide="notes"
 # **1 minute.** Say: `work/` is yours, and an update never overwrites what you wrote.
@@ -629,5 +634,5 @@ print("Python's random starts again:", random.random() == first)
 # which came before (07); translation with and without attention (08); fine-tuning BERT
 # (09); a GPT from scratch (10); choosing the next word (11).
 #
-# **Next: lesson 01**, also if you know word vectors: how a word gets its place in the
-# sentence is in there, and lessons 03 and 04 build on it.
+# **Next: lesson 01**, even if you know word vectors: it also shows how a model is told
+# where in the sentence a word stands, and lessons 03 and 04 build on that.

@@ -70,8 +70,8 @@ print(f"{first} and {second}, the same: {(first.vector == second.vector).all()}"
 # - say how far to believe an analogy, and what spaCy is for;
 # - give each position a vector.
 #
-# And you will know why a table can't tell the two *it* apart: it has **one row for
-# *it***, whatever the sentence.
+# One thing you will not be able to do, as the last line above shows already: tell the
+# two *it* apart. A table has **one row for *it***, whatever the sentence.
 
 # %% [markdown] slide="skip"
 # **Letters in shape comments**, the same in every lesson: `B` batch, `T` length, `D`
@@ -117,11 +117,11 @@ print(tokenizer.convert_ids_to_tokens(yours_ids))
 print(tokenizer.decode(yours_ids))
 
 # %% [markdown] slide="skip"
-# Few words defeat it, because pieces can be as short as a letter; only a sign that the
-# vocabulary lacks becomes `[UNK]`. The way back shows what was lost: the capitals, and
-# where a space stood. And there are two **special tokens**, `[CLS]` before a text and
-# `[SEP]` behind it, which this model expects. `add_special_tokens=False` left them out
-# above.
+# Few words defeat it, because pieces can be as short as a letter; only a word with a
+# sign that the vocabulary lacks becomes `[UNK]`. The way back shows what was lost: the
+# capitals, and where a space stood. And there are two **special tokens**, `[CLS]`
+# before a text and `[SEP]` behind it, which this model expects.
+# `add_special_tokens=False` left them out above.
 
 # %% [markdown]
 # Look at the ids once more: *the* has 1996 both times. Can a model compute with these
@@ -146,8 +146,10 @@ show("dot products", one_hot @ one_hot.T)
 # Now all words are equally unlike, so what a model learns about *dog* is no help with
 # *puppy*; and each vector is as long as the vocabulary. We want short vectors in which
 # alike words lie close together. Such a vector is called an **embedding**. Take five
-# words with three numbers each, a row for every word: $e_i = E_{i,:}$. Multiply the
-# one-hot vector of *it* with this table on paper, then compare.
+# words with three numbers each, a row for every word: $e_i = E_{i,:}$. To have some
+# numbers, fill the table by counting: .1 .2 .3 in the first row, .4 .5 .6 in the
+# second, and so on; *it* is the third of the five. Multiply the one-hot vector of *it*
+# with this table on paper, then compare.
 
 # %% [markdown] slide="notes"
 # **1 minute.** Ask: everybody multiplies the one-hot vector of *it* with the table.
@@ -231,9 +233,9 @@ print("'the', at 0 and at 5, alike:", torch.equal(x[0, 0], x[0, 5]))
 print("'it', in both sentences, alike:", torch.equal(x[0, 8], x[1, 8]))
 
 # %% [markdown] exercise="1.1b"
-# The library's layer, `nn.Embedding`, does the same and keeps the table as a
-# **parameter**, a tensor that training changes. Say before you look: which **shapes**
-# have `out[0]`, `out[0, 2]` and `out[:, 2]`? Store three tuples.
+# PyTorch's own layer, `nn.Embedding`, does the same as your look-up and keeps the table
+# as a **parameter**, a tensor that training changes. Say before you look: what are the
+# **shapes** of `out[0]`, `out[0, 2]` and `out[:, 2]`? Store three tuples.
 
 # %% tags=["nbval-check-output"]
 layer = nn.Embedding(20, 300)  # V = 20, D = 300
@@ -266,12 +268,13 @@ check("1.1b", shape_of_first, shape_of_first_third, shape_of_all_third)
 # ## Letters that learn
 #
 # Where do good numbers come from? A table starts at random and is trained. You can
-# watch that within seconds if you take letters for words and two numbers for 384.
-# (Letters in a plane are an idea from Andrej Karpathy's *makemore* lectures.) The task
-# is the one that GPT learns from: read a letter, predict the next. A matrix $W$ turns
-# the vector $e$ of the letter that was read into a score for each of the 27 signs that
-# may follow, $eW+b$; the vector $b$ adds a number for each sign, because some are
-# common whatever comes before. Such a score is called a **logit**.
+# watch that within seconds if you take letters instead of words, and two numbers
+# instead of 384. (Letters in a plane are an idea from Andrej Karpathy's *makemore*
+# lectures.) The task is the one that GPT learns from, with letters for its tokens: read
+# one, predict the next. A matrix $W$ turns the vector $e$ of the letter that was read
+# into a score for each of the 27 signs that may follow (26 letters and the space),
+# $eW+b$; the vector $b$ adds a number for each sign, because some are common whatever
+# comes before. Such a score is called a **logit**.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Say: 27 signs instead of a vocabulary, two numbers instead of 384, so
@@ -383,12 +386,14 @@ for step in range(1, 1201):
     if step in (5, 10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 500, 800, 1200):
         stages[step] = letters.detach().clone()
 beside = characters.nearest(alphabet.characters[1:], stages[1200][1:])
-if seed == 0 and not shuffle:
-    assert 3.25 < losses[0] < 3.35 and sum(losses[-100:]) / 100 < 2.55
-    assert all(beside[vowel] in "aeiou" for vowel in "aeiou")
 print(f"loss {losses[0]:.2f}, in the last 100 steps {sum(losses[-100:]) / 100:.2f}")
 print("nearest letter:", *(f"{vowel}-{beside[vowel]}" for vowel in "aeiou"))
 play(draw.letters(alphabet.characters, stages, losses))
+
+# %% tags=["letters"] slide="skip"
+if seed == 0 and not shuffle:
+    assert 3.25 < losses[0] < 3.35 and sum(losses[-100:]) / 100 < 2.55
+    assert all(beside[vowel] in "aeiou" for vowel in "aeiou")
 
 # %% [markdown] slide="notes"
 # **5 minutes.** Say: open the notebook, run the cell, and drag the slider from 0 to
@@ -414,7 +419,8 @@ play(draw.letters(alphabet.characters, stages, losses))
 # A vector starts to move only when its letter is read. In `nn.Embedding`, too, only the
 # rows that were looked up get a gradient. A word that never occurs keeps its **initial
 # weights**, the random numbers it began with, unless something else moves them, such as
-# **weight decay**, which pulls all numbers towards 0.
+# **weight decay**, which pulls all numbers towards 0. Here are the layer of 1.1b and
+# its two sentences once more; which of the 20 rows will have a gradient?
 
 # %% tags=["nbval-check-output"]
 layer.zero_grad()
@@ -448,15 +454,16 @@ print("without stop words:", [t.text for t in nlp(tired) if not t.is_stop])
 # *Don't* is two tokens and *U.K.* one, full stops included. **Stop words** are the
 # frequent ones that programs drop when they count what a text is about. Look what is
 # left of our sentence: *not* is gone, and *it*. So drop them to find a topic, never to
-# understand a sentence. And beware of tokens without a vector: spaCy gives zeros, whose
-# cosine with anything is 0 divided by 0. (If spaCy's `en_core_web_lg` is installed, its
-# vectors are used; what the text says about single words is about the bundled table.)
+# understand a sentence. And beware of tokens without a vector: spaCy gives them zeros,
+# which point in no direction, so that they can't be compared with anything. (If spaCy's
+# `en_core_web_lg` is installed, its vectors are used; what the text says about single
+# words is about the bundled table.)
 
 # %% [markdown] slide="slide"
 # ## How alike are two words?
 #
-# By their **cosine similarity**, the cosine of the angle between the two vectors,
-# whatever their lengths:
+# The usual measure is their **cosine similarity**, the cosine of the angle between the
+# two vectors, whatever their lengths:
 #
 # $$\cos(u, v) = \frac{u \cdot v}{\lVert u \rVert\, \lVert v \rVert}$$
 #
@@ -535,9 +542,10 @@ for one, other in (
 # %% [markdown]
 # The first two sentences share no noun and no verb, and are still found alike: that is
 # nearly a search by meaning (lesson 04). Nearly, because part of it is *on* and the
-# articles: *The mayor voted on the budget.* gets 0.48. And our two sentences get 0.94,
-# and to a mean, *man bites dog* is the same as *dog bites man*. Keep that for the
-# second half of the lesson.
+# articles: *The mayor voted on the budget.* gets 0.48 with the dog on its sofa. Our own
+# two sentences get 0.94, although *it* is not the same in them. And to a mean, *man
+# bites dog* is the same as *dog bites man*, because a mean does not know the order. The
+# second half of the lesson is about that order.
 
 # %% [markdown] exercise="1.3"
 # Find the **nearest** words of a word by cosine, without the word itself. Then solve an
@@ -618,7 +626,8 @@ for word in ("dog", "berlin", "swimming", "seven", "bank"):
 # Nobody entered *swam* beside *swimming*. The model found that useful while it was
 # trained on text, and on pairs of sentences that belong together. Note *bank*: one row
 # serves the money and the river, and money won. Lesson 09 shows how a whole encoder
-# gives *bank* a different vector in each sentence. Try words of your own.
+# gives *bank* a different vector in each sentence. Try words of your own. Then the
+# analogies: the next cell asks fifteen. How many will come out as we hoped?
 
 # %% slide="subslide" tags=["nbval-check-output"]
 questions = """man king woman queen; france paris germany berlin; dog puppy cat kitten
@@ -675,7 +684,8 @@ print(f"without the exclusion: {count} of {len(asked)} right")
 # much of the work. Does the step from *man* to *woman* at least point the same way as
 # the step from *king* to *queen*? **PCA**, principal component analysis, finds the two
 # directions in 384 dimensions along which these four words differ most. Look at the two
-# arrows in that plane, and guess their cosine before you run the second cell.
+# arrows in that plane. Then, before you run the cell below the figure, guess the cosine
+# of the two steps in all 384 dimensions.
 
 # %% slide="subslide"
 pairs = [("man", "woman"), ("king", "queen")]
@@ -706,12 +716,13 @@ show("cosine of the two steps, in all 384 dimensions", step_cosine, 2)
 # %% [markdown] slide="slide"
 # ## Where a word stands
 #
-# A recurrent network (lesson 07) reads word after word, so it knows the order. A
-# transformer that reads sees all words at once. That makes it fast, because nothing has
-# to wait for the word before; the price is that the order is lost. Our sentence has
-# *the* at positions 0 and 5, and both have the same row. So each **position** gets a
-# vector of its own, which is **added** to the word's. Which vector? The plain number 0,
-# 1, 2 ... soon becomes larger than any number in the word's vector. Binary doesn't.
+# A mean could not say who bites whom. A recurrent network (lesson 07) could: it reads
+# word after word, so it knows the order. A transformer takes in all the words of a text
+# at once. That makes it fast, because nothing has to wait for the word before; the
+# price is that the order is lost. Our sentence has *the* at positions 0 and 5, and both
+# have the same row. So each **position** gets a vector of its own, which is **added**
+# to the word's. Which vector? The plain number 0, 1, 2 ... soon becomes larger than any
+# number in the word's vector. Binary doesn't.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: the model sees all words at once, and *the* stands at 0 and at 5.
@@ -851,10 +862,10 @@ show_figure(
 # small distances and large ones alike.
 
 # %% [markdown]
-# It is the binary table again, made smooth: at the left the fast digits, at the right
-# the slow ones. Two guesses before you run: with only four columns, are 5,000 positions
-# still all different? And does the dot product of two rows depend on where they are, or
-# on their **distance** alone?
+# This map is the binary table again, made smooth and mirrored: at the left the fast
+# digits, at the right the slow ones. Two guesses before you run: with only four
+# columns, are 5,000 positions still all different? And does the dot product of two rows
+# depend on where they are, or on their **distance** alone?
 
 # %% tags=["nbval-check-output"] slide="subslide"
 for d_model in (4, 512):
@@ -1038,8 +1049,9 @@ assert best["trained"] > 2 * best["untrained"]
 
 # %% [markdown]
 # Here are more words, in the plane that PCA chooses for them. Groups that are apart on
-# such a map are apart in all 384 numbers, but words that are close on it may differ in
-# the numbers that it leaves out.
+# such a map are at least as far apart in the full 384 dimensions, but words that are
+# close on it may differ in what it leaves out. The table below the map leaves nothing
+# out: it holds the cosines between eleven of the words.
 
 # %% slide="subslide"
 groups = {
@@ -1284,8 +1296,9 @@ print(
 # %% [markdown] slide="slide"
 # ### A step is a rotation
 #
-# You saw that the dot product of two rows depends on their distance only. There is a
-# reason: moving by k positions turns every hand of the clock by a fixed angle.
+# You saw that the dot product of two rows depends on their distance only. The clocks
+# say more than that: moving by k positions turns every hand by a fixed angle, the same
+# wherever it starts.
 
 # %% [markdown] exercise="1.6"
 # So there is **one matrix** for each k with $M_k\,PE_{pos} = PE_{pos+k}$, wherever you
@@ -1406,9 +1419,9 @@ assert with_positions > 0.02 and without.abs() < 1e-5
 # change places in the same way and stay the same otherwise (the layer is *permutation
 # equivariant*). The feed-forward part and the layer norm work on each token by itself,
 # so they don't help, and no number of such layers does. In the mean over the tokens
-# even the positions are gone: both sentences have the same vector, up to rounding.
-# Adding a vector that depends on the position makes "dog at 1" and "dog at 3" different
-# inputs, and then the layers can tell.
+# even the order of the outputs is gone: both sentences have the same vector, up to
+# rounding. Adding a vector that depends on the position makes "dog at 1" and "dog at 3"
+# different inputs, and then the layers can tell.
 #
 # **Rubric (3 points).** 1: same set of input vectors, only permuted. 1: attention (and
 # the other layers) treat them alike wherever they stand, so outputs are permuted only,

@@ -39,8 +39,9 @@
 # stands in. A model that is to tell the two apart has to do what you just did: look at
 # the other words, and take something from the right one. The operation that does this
 # is called **attention**. Here is a real pretrained model, whose numbers were learned
-# from text, at work on both sentences. Each line says how much weight *it* gives that
-# word. Before you run the cell, guess: will the model notice the change?
+# from text, at work on both sentences. Each line with bars will name a word, and say
+# how much weight *it* gives to that word. Before you run the two cells, guess: will the
+# model notice the change?
 
 # %%
 import time
@@ -134,10 +135,11 @@ print(len(tokens), "tokens:", " ".join(tokens))
 print("X:", tuple(X.shape))
 
 # %% [markdown] slide="subslide"
-# How well do two words go together? Lesson 01 compared vectors by their dot product,
-# which is large when they point the same way. So let *it* compare itself with every
-# word of the sentence, one at a time, by a loop. Which word do you expect to get the
-# largest number? Say it aloud, then run the cell.
+# How well do two words go together? Lesson 01 compared words by the cosine, which is
+# the dot product divided by the two lengths. Take the dot product alone: it, too, is
+# large when two vectors point the same way. So let *it* compare itself with every word
+# of the sentence, one at a time, by a loop. Which word do you expect to get the largest
+# number? Say it aloud, then run the cell.
 
 # %% [markdown] slide="notes"
 # **1 minute.** Ask, before you press: which word should *it* compare best with?
@@ -361,8 +363,7 @@ show_figure(
 # what they are made of, here 32 numbers instead of 384, so that many such heads find
 # room beside each other (lesson 03 is about that). A **head** is one set of three such
 # matrices and all that is done with them. (Models of the BERT family, this one among
-# them, also add a learned vector to each result, a **bias**. The formula has none.
-# Without it, *it* would look at *animal* with 0.68 instead of 0.69.)
+# them, also add a learned vector to each result, a **bias**. The formula has none.)
 
 # %% slide="fragment"
 words = ["animal", "street", "it", "was", "too", "tired"]
@@ -402,11 +403,11 @@ assert (weights - head.weights[it]).abs().max() < 1e-5
 # slide: these are the library's own weights, by a loop of ours.
 
 # %% [markdown] slide="subslide"
-# There it is: the value of *animal* gets a weight of 0.69, and *it* keeps only 0.06 for
-# itself. You have computed by a loop, from the query, the keys and the values,
-# precisely what the library computes: these weights are those that this lesson began
-# with. The output, 32 numbers, is what this head tells the rest of the model about
-# *it*.
+# There it is: the value of *animal* gets a weight of 0.69 (without the biases it would
+# be 0.68), and *it* keeps only 0.06 for itself. You have computed by a loop, from the
+# query, the keys and the values, precisely what the library computes: these weights are
+# those that this lesson began with. The output, 32 numbers, is what this head tells the
+# rest of the model about *it*.
 
 # %% [markdown] slide="notes"
 # **1 minute.** Say: one row of Q meets all rows of K, and becomes one row of weights.
@@ -466,9 +467,9 @@ print("table:", tuple(table.shape))
 print("row", it, "is the loop's:", torch.allclose(table[it], scores, atol=1e-4))
 
 # %% [markdown] slide="subslide"
-# Do it by hand once; take a pencil. Two words, each with a query and a key of three
-# numbers and a value of two: multiply, divide by √3, apply the softmax, mix. Then run
-# the cells and compare.
+# Do it by hand once; take a pencil. The first three lines of the next cell hold two
+# words, each with a query and a key of three numbers and a value of two: multiply,
+# divide by √3, apply the softmax, mix. Then run the cells and compare.
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Ask: the scores are given. Everybody works out the second row of
@@ -509,8 +510,8 @@ may_attend = torch.tensor([token != "animal" for token in tokens])
 masked = scores.masked_fill(~may_attend, float("-inf")).softmax(0)
 for token, before, after in zip(tokens, weights, masked, strict=True):
     print(f"{token:10}{before:6.2f}{after:6.2f}", "#" * round(50 * after.item()))
-assert [tokens[n] for n in masked.topk(2).indices] == ["[CLS]", "it"]
 rest = 1 - weights[tokens.index("animal")].item()
+assert [tokens[n] for n in masked.topk(2).indices] == ["[CLS]", "it"]
 assert (round(rest, 2), round(1 / rest, 1)) == (0.31, 3.2)
 
 # %% [markdown] slide="skip"
@@ -651,9 +652,10 @@ show_figure(
 # Now it is your turn. In the sentence below *they* hesitates between two nouns. Replace
 # *full* by *bored*, or write a sentence of your own, and say which word is to ask (in
 # small letters: this model knows no others). It has 6 layers, 0 to 5, with 12 heads
-# each, 0 to 11. Try some of them. Can you say in words what a head looks for? And try
-# to catch this one: in *The trophy does not fit in the suitcase because it is too big*
-# it prefers the trophy, and with *small* it does so even more.
+# each, 0 to 11. Try some of them. Can you say in words what a head looks for? And you
+# can catch the head below in a mistake. Let *it* ask in *The trophy does not fit in the
+# suitcase because it is too big*: the head prefers the trophy, which is right. With
+# *small* it should be the suitcase, and the head prefers the trophy even more.
 
 # %%
 sentence = "The children fed the ducks until they were full."
@@ -666,8 +668,8 @@ for token, weight in zip(yours.tokens, yours.asked_by(asking), strict=True):
 # %% [markdown] slide="slide"
 # ## Why divide by √d_head?
 #
-# A dot product adds up d_head products. The longer the vectors, the further the scores
-# spread, and the softmax of scores that are far apart is a single winner.
+# A dot product adds up d_head products. The more numbers the vectors have, the further
+# the scores spread, and of scores that are far apart the softmax makes a single winner.
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Ask, before you press: a score is the sum of 64 products, each of
@@ -725,13 +727,14 @@ show_figure(
 # into a choice.
 
 # %% [markdown] slide="skip"
-# Now move it with your own hand. Leave the scores divided by *nothing*, pull d_head
-# down to 1 and push it up again, and watch one key take everything while the slope runs
-# out. In another random draw two or three keys may share it, but most of the eight get
-# almost nothing. Which of the other divisors do you expect to help? Choose √d_head,
-# then d_head itself, and push again each time. One of them keeps the scores at their
-# size. With the other, all eight weights of a wide head become nearly equal, so that an
-# untrained head points at nothing.
+# Now change d_head with your own hand. Below, one query meets eight keys of random
+# numbers. Leave the scores divided by *nothing*, pull d_head down to 1 and push it up
+# again, and watch one key take everything while the slope runs out. In another random
+# draw two or three keys may share it, but most of the eight get almost nothing. Which
+# of the other divisors do you expect to help? Choose √d_head, then d_head itself, and
+# push again each time. One of them keeps the scores at their size. With the other, all
+# eight weights of a wide head become nearly equal, so that an untrained head points at
+# nothing.
 
 # %% slide="subslide"
 play(draw.sharpness())
@@ -861,21 +864,21 @@ print(tuple(output.shape), tuple(weights.shape))
 # Expect: arms in both directions. Let two of them argue before you go on.
 
 # %% [markdown]
-# Its first output must come from the last digit, its second from the last but one, and
-# so on. Nobody tells it so. It sees rows of digits and what they should become, and
-# starts from random matrices. The model is as simple as can be: each digit becomes a
-# vector, each position adds a vector of its own (lesson 01 made it of sines, here it is
-# learned), **your head** mixes them, and a last layer turns each of the eight results
-# into ten scores, one for each digit. (Such scores are called **logits**.) What do you
-# expect the map of its weights to look like, once it can do it?
+# A model's first output must come from the last digit, its second from the last but
+# one, and so on. Nobody tells it so. It sees rows of digits and what they should
+# become, and starts from random matrices. The model is as simple as can be: each digit
+# becomes a vector, each position adds a vector of its own (lesson 01 made it of sines,
+# here it is learned), **your head** mixes them, and a last layer turns each of the
+# eight results into ten scores, one for each digit. (They are logits, as in lesson 01.)
+# What do you expect the map of its weights to look like, once it can do it?
 
 # %% [markdown] slide="skip"
 # The training loop is the one of lesson 01, and you will meet it in every lesson from
 # now on. The **cross-entropy** says how wrong the logits are; this number is the
 # **loss**. `backward` computes how each parameter would have to change to lower it, the
 # **optimizer** (here one called Adam) takes a small step that way, and the **learning
-# rate** sets the size of the step. Which class the model is built from, the lines with
-# `mine` decide: yours if your 2.4 has passed, until then the course's version.
+# rate** sets the size of the step. The lines with `mine` decide which class the model
+# is built from: yours if your 2.4 has passed, and the course's version until then.
 
 
 # %% slide="skip"
@@ -980,17 +983,17 @@ assert abs(lost - commonest_of_the_others(unseen)) < 0.03
 # vectors of the positions: without them it learns what is there, and not where.
 
 # %% [markdown] slide="subslide"
-# Before you go on, play with it. Let `target` return `rows.roll(1, 1)`, which moves
-# every digit one position to the right, and run the cells again: what will the map look
-# like? Then try `rows.sort(1).values`, where the place of a digit depends on all the
-# others. After 200 steps ours had about six digits in ten right. What do 1,000 `steps`
-# make of it?
+# Before you go on, play with the first model, the one that knows its positions. Let
+# `target` return `rows.roll(1, 1)`, which moves every digit one position to the right,
+# and run the cells again: what will the map look like? Then try `rows.sort(1).values`,
+# where the place of a digit depends on all the others. After 200 steps ours had about
+# six digits in ten right. What do 1,000 `steps` make of it?
 #
 # <details><summary>What we saw</summary>
 #
-# A map with a dark line beside the diagonal, whose first position looks at the last;
-# and of the sorted digits well over nine in ten right after 1,000 steps, although no
-# single place is the right one to look at.
+# For `roll`, a dark line just beside the diagonal, and the first position looks at the
+# last. For the sorted digits, well over nine in ten right after 1,000 steps, although
+# no single place is the right one to look at.
 # </details>
 
 # %% [markdown] slide="slide"
@@ -1024,8 +1027,8 @@ def suspicious_attention(query, key, value):
 # function (query, key, value) → (output, weights) on numbers of your choice, and
 # returns False if it does not behave. It will meet nine functions, and the one above is
 # only one of the wrong ones. Two facts will do, one about the weights and one about the
-# output. (They find sums that are wrong. Attention that ignores its query would satisfy
-# them as well; exercise 2.2 was checked by numbers.)
+# output. (They show that something is not an average. Attention that ignores its query
+# would still pass, which is why your 2.2 was checked against numbers.)
 
 
 # %% exercise="2.5"
@@ -1100,9 +1103,8 @@ for name, some in (("(B, T)", real), ("(B, 1, T)", real[:, None, :])):
 
 # %% [markdown] exercise="2.5b"
 # **The wrong root.** This function takes the root of `Q.shape[0]`. It was shown with
-# five tokens of width 1. (A test that asks only for rows that add up to 1 does not find
-# it.) By which **factor** are its scores too small there, not its weights? Store a
-# number.
+# five tokens of width 1. By which **factor** are its scores (not its weights) too small
+# there? Store a number.
 
 
 # %% locked=true tags=["nbval-check-output"]
@@ -1150,7 +1152,8 @@ for name, function in (("wrong", wrong_root), ("right", attention)):
 # ## Going further
 #
 # From here on everything is optional. You have the whole of attention; what follows
-# looks at its slope, at other people's code, at its price, and at two odd cases.
+# looks at the slope of the softmax, at other people's code, at what attention costs,
+# and at a few odd cases.
 
 # %% [markdown]
 # ### The slope of a softmax
@@ -1194,7 +1197,8 @@ check("2.3", softmax_jacobian)
 # </details>
 
 # %% [markdown]
-# What dividing does to it, for four scores of which one is far ahead:
+# Here is what dividing the scores by 2 does to the first row of this table, when one of
+# four scores is far ahead:
 
 # %% tags=["nbval-check-output"]
 z = torch.tensor([1.0, 20.0, 3.0, 4.0], dtype=torch.float64)
@@ -1261,9 +1265,10 @@ check("2.5c", times_applied)
 # %% [markdown] slide="slide"
 # ### Five spellings of one formula
 #
-# Loops as you would say it aloud, matrices, named axes, torch's fused kernel, and the
-# one that BERT in `transformers` runs. They differ by rounding only. Read them with
-# `ways.by_loops??`.
+# The same attention can be written with loops, as you would say it aloud, with
+# matrices, or with named axes. Torch has it as a fused kernel, a single piece of
+# machine code for all the steps, and BERT in `transformers` has one more. The five
+# differ by rounding only. Read them with `ways.by_loops??`.
 
 # %% tags=["nbval-check-output"]
 sizes = {"generator": torch.Generator().manual_seed(0), "dtype": torch.float64}
@@ -1282,9 +1287,9 @@ for way in (ways.by_loops, ways.by_matrices, ways.by_einsum, ways.by_kernel,
 # `scaled_dot_product_attention`, True means *may attend*. In `nn.MultiheadAttention`
 # True means *blocked*. In `transformers` the numbers 1 and 0 mean *real* and *padding*.
 #
-# And the formula never asks what its vectors stand for. The same operation serves
-# models that read images, where a vector belongs to a patch of pixels, and models that
-# listen to speech, where it belongs to a moment.
+# However it is spelt, the formula never asks what its vectors stand for. The same
+# operation serves models that read images, where a vector belongs to a patch of pixels,
+# and models that listen to speech, where it belongs to a moment.
 
 # %% [markdown]
 # ### A query made to order
@@ -1332,8 +1337,9 @@ check("2.6", query_for)
 # ### What it costs
 #
 # Every query meets every key: 12 tokens make 144 scores, *per head and per layer*.
-# Count the multiplications of a layer: projections and feed-forward (lesson 04) take
-# 12·n·d², scores and mixing 2·n²·d. The second overtakes the first only at n = 6d.
+# Count the multiplications of a layer for n tokens of d numbers: projections and
+# feed-forward (lesson 04) take 12·n·d², scores and mixing 2·n²·d. The second overtakes
+# the first only at n = 6d.
 
 # %% tags=["nbval-check-output"]
 d_model, num_heads = 768, 12
@@ -1444,11 +1450,12 @@ print("nn.MultiheadAttention: output is NaN:", result.isnan().all().item())
 # padding and future included, and training goes on with a leak that no loss curve
 # shows. Minus infinity gives 0/0, NaN: the next attention layer carries it to every
 # token of the sequence (even a weight of 0 times NaN is NaN), and the loss turns NaN at
-# once. That is ugly, but nobody can overlook it.
-# Zeros, as in the fused kernel, mean "no information": no leak and no NaN, and the
-# residual connection carries the token on. For production I want zeros; while I look
-# for a bug I want the NaN. Best of all is not to have such rows: padded queries are
-# ignored in the loss, and every real query may attend at least to itself.
+# once. That is ugly, but nobody can overlook it. Zeros, as in the fused kernel, mean
+# "no information": no leak and no NaN, and the residual connection, which adds the
+# input of a layer to its output (lesson 04), carries the token on. For production I
+# want zeros; while I look for a bug I want the NaN. Best of all is not to have such
+# rows: padded queries are ignored in the loss, and every real query may attend at least
+# to itself.
 #
 # **Rubric (3 points).** 1: says what each of the three does to the weights. 1: says
 # what follows for training (silent leak against loud NaN against no contribution). 1:
