@@ -1138,6 +1138,24 @@ def test_a_time_limit_that_ends_within_an_import_waits_for_its_end(
     assert slow_to_import.whole and time.monotonic() < end
 
 
+def test_an_alarm_that_rings_while_a_limit_ends_leaves_nothing_behind():
+    def slow(frame, *_):
+        if frame.f_code is time_limit.__wrapped__.__code__:
+            end = time.monotonic() + 0.5
+            while time.monotonic() < end:
+                pass
+
+    limit = time_limit(0.1)
+    limit.__enter__()
+    traced = sys.gettrace()
+    sys.settrace(slow)
+    try:
+        limit.__exit__(None, None, None)
+    finally:
+        sys.settrace(traced)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
 def test_the_students_keyboard_interrupt_is_not_swallowed():
     source = "def double(x):\n    raise KeyboardInterrupt"
     with pytest.raises(KeyboardInterrupt):

@@ -434,6 +434,7 @@ FILES = {
     "generation_config.json",
     "loss_curve.png",
     "model.safetensors",
+    "sha256.json",
     "tokenizer.json",
     "tokenizer_config.json",
     "training.json",

@@ -41,7 +41,7 @@ try:
 except OSError as error:
     print(error.strerror)
 print(call("shmget", 0, 1 << 30, 0o1600))
-print(call("msgget", 0, 0o1600))
+print(call("msgget", 0, 0o1600), flush=True)
 child = os.fork()  # nor a child of it
 if not child:
     print(call("shmget", 0, 1 << 30, 0o1600), flush=True)

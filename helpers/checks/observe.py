@@ -103,7 +103,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     Only where there is a SIGALRM and this is the main thread. It can't stop one long
     call into C, nor a bare `except:` inside a loop. The alarm comes again every second,
-    and it waits while garbage is collected: what is raised there goes nowhere.
+    and it waits where nothing may be stopped.
     """
     main = threading.current_thread() is threading.main_thread()
     if not (hasattr(signal, "SIGALRM") and main):
@@ -130,15 +130,17 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def _is_no_place_to_stop(frame: FrameType | None) -> bool:
-    """Whether a frame lies within an import, or within one of `gc.callbacks`.
+    """Whether a frame lies in an import, in one of `gc.callbacks` or in `time_limit`.
 
     An import that is cut short leaves half a module behind, which fails for as long as
-    the kernel runs; and what a callback of the collector raises is lost.
+    the kernel runs; what a callback of the collector raises is lost; and a limit that
+    is stopped while it ends leaves its alarm behind.
     """
-    callbacks = {getattr(one, "__code__", None) for one in gc.callbacks}
+    places = {getattr(one, "__code__", None) for one in gc.callbacks}
+    places.add(time_limit.__wrapped__.__code__)
     while frame is not None:
         code = frame.f_code
-        if code in callbacks or code.co_filename == IMPORTING:
+        if code in places or code.co_filename == IMPORTING:
             return True
         frame = frame.f_back
     return False
