@@ -98,7 +98,7 @@ DEEDS = {
     "numpy's handler": (lambda: np.seterrcall(nothing), np.geterrcall),
     "hooks of all modules": (hooked, hooks),
     "SIGINT": (
-        lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         lambda: signal.getsignal(signal.SIGINT),
     ),
     "deterministic": (
