@@ -29,7 +29,7 @@ FOUND = {
         {"work": "large", "peer": "z", "ours": 150.4, "theirs": 200.0, "aim": 1.0}
         | {"unit": "MB"},
     ],
-    "checks": [{"exercise": "2.2", "passed": 0.01, "wrong": 0.5}],
+    "checks": [{"exercise": "2.B", "passed": 0.01, "wrong": 0.5}],
     "imports": {"helpers": 0.01, "helpers.checks": 0.12},
     "growth": [
         {
@@ -102,7 +102,7 @@ def test_the_page_tells_work_peer_ratio_and_aim():
     located = [FOUND["checks"][0] | {"located": 2.5}]
     text = page(FOUND | {"checks": located})
     assert "run again line by line: at most 2.50 s (aim: 2 s, missed)." in text
-    assert "| 2.2 | 10 ms | 500 ms | 2.50 s |" in text
+    assert "| 2.B | 10 ms | 500 ms | 2.50 s |" in text
     assert "| 02_attention | 60 s | 900 MB |" in text
     assert "takes about 0.5 minutes that way. The aim is at most 15: met." in text
     assert "`helpers.checks` 0.12. The aim is at most 0.3: met." in text
@@ -140,6 +140,19 @@ def test_both_gpts_are_trained_alike():
     for name, slope in slopes[0].items():
         torch.testing.assert_close(slope, wanted[name], atol=1e-5, rtol=0)
     assert slopes[0]["embedding.weight"].abs().max() > 0.01
+
+
+def test_both_translators_are_as_large_and_the_quick_bench_has_them(monkeypatch):
+    raced = []
+    monkeypatch.setattr(models, "race", lambda *args, **_: raced.append(args))
+    for _ in models.translator_training(quick=True):
+        pass
+    ((work, *_, aim),) = raced
+    assert "translator" in work and aim == models.AS_FAST
+    assert models.translator_training in bench.FAMILIES
+    mine, other = models.translators()
+    sizes = [sum(p.numel() for p in one.parameters()) for one in (mine, other)]
+    assert sizes[0] == sizes[1] > 200_000
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from helpers.corpora.language.meaning import Clause, Phrase, Sentence, State
 from helpers.corpora.language.words import Words, joined, parted
 from helpers.corpora.vocabulary import END, PAD, START
 from helpers.experiments import bundled
+from helpers.experiments.language import LanguageTask
 from helpers.pretrained import CheckpointError
 
 COUNT = 4_000
@@ -170,6 +171,39 @@ def test_a_noun_with_few_adjectives_keeps_them_all():
     for noun in few:
         for adjective in lexicon.SAID[noun]:
             assert not pairs.held_out_words(adjective, noun), (adjective, noun)
+
+
+def forms(adjective, noun, code):
+    """How a language says that a noun is so, and what it is called that is so."""
+    found = set()
+    for determiner in lexicon.determiners(noun):
+        said = [State(Phrase(noun, determiner), adjective)]
+        if adjective in lexicon.ATTRIBUTES[noun]:
+            said.append(State(Phrase(noun, determiner, adjective), adjective))
+        for one in said:
+            found |= {*pairs.language(code).write(Sentence(one))}
+    return found
+
+
+def unseen(code):
+    """Words that stand only in held-out pairs of an adjective and a noun."""
+    held_out, seen = set(), set()
+    for noun, adjectives in lexicon.SAID.items():
+        for one in adjectives:
+            where = held_out if pairs.held_out_words(one, noun) else seen
+            where |= forms(one, noun, code)
+    return held_out - seen
+
+
+@pytest.mark.parametrize("code, forms_of_heavy", [("de", "schweres"), ("fr", "lourd")])
+def test_no_word_stands_in_held_out_pairs_alone(code, forms_of_heavy, monkeypatch):
+    assert unseen(code) == set()
+    monkeypatch.setattr(pairs, "NEVER_HELD_OUT", frozenset())
+    pairs.held_out_words.cache_clear()
+    try:
+        assert forms_of_heavy in unseen(code)
+    finally:
+        pairs.held_out_words.cache_clear()
 
 
 def test_another_seed_holds_out_other_words(drawn):
@@ -497,6 +531,17 @@ def test_every_drawn_sentence_is_read_again(drawn):
             "the cat doesn't eat because it's too tired",
             "The cat does not eat because it is too tired.",
         ),
+        ("the dog didnt sleep", "The dog did not sleep."),
+        ("the man is sleeping now", "Now the man is sleeping."),
+        (
+            "the dog did not cross the street yesterday because it was too tired",
+            "Yesterday the dog did not cross the street because it was too tired.",
+        ),
+        ("the man gave the boy an egg", "The man gave the boy an egg."),  # not ours
+        (
+            "the woman gave the boy an apple yesterday",
+            "Yesterday the woman gave an apple to the boy.",
+        ),
     ],
 )
 def test_what_readers_leave_out_is_forgiven(typed, text):
@@ -515,27 +560,47 @@ def test_an_unknown_word_gets_the_closest_ones():
     with pytest.raises(UnknownWords) as it:
         lookup("The dogg crossed the streets.")
     first, second = str(it.value).split(". ")
-    assert first == "The little language has no word 'dogg'; closest to it are: dog"
-    assert "'streets'; closest to it are: street," in second
+    assert first == "The little language has no word 'dogg'; closest to it is: dog"
+    assert second.endswith("'streets'; closest to it is: street.")
 
 
 @pytest.mark.parametrize(
     "typed, close",
-    [("little", "small, young"), ("children", "boy, girl"), ("bigger", "big")],
+    [
+        ("little", "small, young"),
+        ("children", "boy, girl"),
+        ("bigger", "big"),
+        ("live", "stays, works, sleeps"),
+        ("I'm", "boy, girl, man, woman"),
+        ("hosptial", "house, castle, church"),  # a hospital
+        ("teachers", "man, woman"),
+        ("yelow", "red, green, blue, black, white"),
+    ],
 )
 def test_what_means_the_same_comes_before_what_is_spelt_alike(typed, close):
-    with pytest.raises(
-        UnknownWords, match=f"no word {typed!r}; closest to it are: {close}"
-    ):
+    said = f"no word {typed.lower()!r}; closest to it (is|are): {close}\\."
+    with pytest.raises(UnknownWords, match=said):
         lookup(f"The {typed} dog")
 
 
 def test_a_word_that_is_like_no_other_gets_an_idea_of_the_language():
     with pytest.raises(
-        UnknownWords, match="nor any that is like it. It speaks of one"
+        UnknownWords, match="nor any that is like it. The language speaks"
     ) as it:
         lookup("xylophones")
     assert "closest" not in str(it.value)
+
+
+@pytest.mark.parametrize("typed", ["raining", "fit", "aa"])
+def test_a_word_that_is_faintly_spelt_like_another_gets_no_suggestion(typed):
+    assert near.closest(typed, english.vocabulary()) == []
+
+
+def test_the_idea_of_the_language_is_said_once():
+    with pytest.raises(UnknownWords) as it:
+        lookup("zebras like xylophones")
+    assert str(it.value).count("The language speaks") == 1
+    assert str(it.value).count("no word") == 3
 
 
 @pytest.mark.parametrize("typed", ["won't", "don't", "shan't"])
@@ -577,6 +642,16 @@ def test_the_translators_are_small_and_have_the_scores_of_the_card():
     card = (bundled.FOLDER.parents[1] / "README.md").read_text("utf-8")
     for code, about in bundled.facts().items():
         assert f"{about['exact']} %" in card and f"{about['pronouns']} %" in card, code
+
+
+def test_the_same_translator_is_the_same_file(tmp_path):
+    german = bundled.load_translator("de")
+    task = LanguageTask("de", "all", (), (), german.source, german.target)
+    about = bundled.facts()["de"]
+    for name in "abcde":
+        bundled.save_translator(german.model, task, about, tmp_path / name)
+        file = tmp_path / name / "de.safetensors"
+        assert file.read_bytes() == (bundled.FOLDER / file.name).read_bytes()
 
 
 def test_a_damaged_or_missing_translator_is_one_sentence(tmp_path):

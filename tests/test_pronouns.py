@@ -6,7 +6,8 @@ import torch
 from helpers.corpora.language.pairs import pronouns as pronouns_of
 from helpers.corpora.language.words import parted
 from helpers.experiments import language, pronouns
-from helpers.experiments.language import similar_batches
+from helpers.experiments.language import similar_batches, with_rare_words
+from helpers.experiments.translation import translation_loss
 
 
 @pytest.fixture(scope="module")
@@ -130,3 +131,21 @@ def test_batches_hold_every_pair_once_an_epoch_and_are_alike_in_length():
     assert max(int(some.max() - some.min()) for some in lengths) <= 3
     with pytest.raises(ValueError, match="100 pairs are fewer than 1280"):
         next(similar_batches(pairs[:100], 64, seed=0))
+
+
+def test_a_pair_with_a_rare_word_is_read_again_and_no_other():
+    common, rare, once = ([7], [1, 3, 2]), ([8], [1, 3, 4, 2]), ([9], [1, 5, 2])
+    read = with_rare_words([*[common] * 60, *[rare] * 20, once], often=60, most=8)
+    assert [read.count(pair) for pair in (common, rare, once)] == [60, 60, 8]
+    assert len(read) == 128
+
+
+def test_translators_learn_with_rare_words_and_label_smoothing(task):
+    torch.manual_seed(0)
+    fresh = language.new_translator(task)
+    pairs = with_rare_words(task.ids(task.train))
+    assert len(pairs) > len(task.train)
+    batch = next(similar_batches(pairs, 64, seed=3))
+    wanted = translation_loss(fresh, batch, smoothing=0.1).item()
+    history = language.teach(fresh, task, steps=1, seed=3)
+    assert history.loss == [pytest.approx(wanted, abs=1e-5)]

@@ -66,7 +66,13 @@ def test_a_damaged_text_is_one_sentence_and_an_own_text_is_not_looked_at(
         load_sentences()
 
 
-def test_what_is_written_anew_is_recorded(tmp_path):
+def test_sums_that_can_t_be_read_are_named_themselves(tmp_path):
+    (tmp_path / whole.SUMS).write_text("<<<<<<< HEAD", "utf-8")
+    (broken,) = whole.damaged(tmp_path)
+    assert f"{whole.SUMS} is damaged" in whole.sentence(broken)
+
+
+def test_files_that_were_written_again_are_recorded(tmp_path):
     (tmp_path / "model.bin").write_bytes(b"one")
     (tmp_path / "README.md").write_text("card", "utf-8")
     whole.record(tmp_path)

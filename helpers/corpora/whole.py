@@ -1,13 +1,15 @@
 """Are the bundled files whole? A folder keeps the sha256 of its files in sha256.json.
 
-`record` writes it, after a command has written the files; what has no entry there, such
-as a file of your own, is not looked at.
+`record` writes it, after a command has written the files. A file without an entry, such
+as one of your own, is not checked.
 """
 
 import hashlib
 import json
 from functools import cache
 from pathlib import Path
+
+from helpers.files import write_whole
 
 SUMS = "sha256.json"
 PLAIN = (".py", ".md", ".png")  # nothing reads these but people and Python
@@ -37,7 +39,10 @@ def whole(file: Path) -> Path:
 def damaged(folder: Path) -> list[Path]:
     """The files of a folder that are missing or have other bytes than they should."""
     sums = folder / SUMS
-    known = json.loads(sums.read_text("utf-8")) if sums.exists() else {}
+    try:
+        known = json.loads(sums.read_text("utf-8")) if sums.exists() else {}
+    except ValueError:
+        return [sums]
     return [folder / name for name in known if sha256(folder / name) != known[name]]
 
 
@@ -60,11 +65,11 @@ def record(folder: Path) -> None:
         for file in files
         if file.suffix not in PLAIN and file.name != SUMS
     }
-    (folder / SUMS).write_text(json.dumps(known, indent=1) + "\n", "utf-8")
+    write_whole(folder / SUMS, (json.dumps(known, indent=1) + "\n").encode())
 
 
 def sha256(file: Path) -> str:
-    """The sha256 of a file's bytes, "" where there is no file."""
+    """The sha256 of a file; empty if the file does not exist."""
     if not file.is_file():
         return ""
     facts = file.stat()

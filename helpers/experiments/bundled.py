@@ -59,12 +59,14 @@ def save_translator(
 ) -> None:
     """Write the weights of a translator, and what is to be known about them."""
     header = {
-        "config": json.dumps(asdict(model.config)),
-        "source": json.dumps(task.source.pieces, ensure_ascii=False),
-        "target": json.dumps(task.target.pieces, ensure_ascii=False),
+        "config": asdict(model.config),
+        "source": task.source.pieces,
+        "target": task.target.pieces,
     }
+    # One entry: of several, safetensors writes one or another first.
+    texts = {"translator": json.dumps(header, ensure_ascii=False)}
     folder.mkdir(exist_ok=True)
-    save_file(model.state_dict(), folder / f"{task.code}.safetensors", header)
+    save_file(model.state_dict(), folder / f"{task.code}.safetensors", texts)
     known = facts(folder) if (folder / FACTS).exists() else {}
     known[task.code] = about
     text = json.dumps(dict(sorted(known.items())), indent=1) + "\n"
@@ -91,7 +93,7 @@ def load_translator(code: str = "de", folder: Path = FOLDER) -> Translator:
             "download the course again."
         )
     with safe_open(file, "pt") as opened:
-        header = {name: json.loads(text) for name, text in opened.metadata().items()}
+        header = json.loads(opened.metadata()["translator"])
     model = Transformer(TransformerConfig(**header["config"]))
     model.load_state_dict(load_file(file))
     words = (Words(tuple(header[side])) for side in ("source", "target"))

@@ -4,6 +4,7 @@ Pairs of words are held out, such as the animal and the street: a model that is 
 translate them has seen both words, but never in one sentence.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,6 +36,7 @@ from helpers.training import History
 LONGEST = 24  # words of a translation, at most; the grammar's longest has 21
 MIXED = 20  # batches whose sentences are sorted by length together
 TESTED = 1000  # held-out sentences that are translated
+OFTEN, MOST = 60, 8  # a rarer word's sentences are read again, each so often at most
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,26 @@ def new_translator(task: LanguageTask, d_model: int = 64) -> Transformer:
     )
 
 
+def with_rare_words(
+    pairs: Sequence[tuple[Ids, Ids]], often: int = OFTEN, most: int = MOST
+) -> list[tuple[Ids, Ids]]:
+    """Repeat sentences with a rare target word, so that it is read often enough.
+
+    A German form such as "schnelles" may stand in one of 9,000 drawn sentences.
+
+    Args:
+        pairs: source ids and target ids
+        often: how often each target word should be read while all pairs are read once
+        most: how often one sentence is read, at most
+    """
+    count = Counter(index for _, target in pairs for index in target)
+    rarest = (min(count[index] for index in target) for _, target in pairs)
+    repeats = (min(most, -(-often // number)) for number in rarest)
+    return [
+        pair for pair, many in zip(pairs, repeats, strict=True) for _ in range(many)
+    ]
+
+
 def similar_batches(
     pairs: Sequence[tuple[Ids, Ids]], size: int, seed: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
@@ -131,8 +153,9 @@ def teach(
 ) -> History:
     """Train a translator, and put it in eval mode.
 
-    Adam, 64 pairs a step, gradients clipped to norm 1; the rate rises for 50 steps, and
-    falls to 0 over the last half.
+    Adam, 64 pairs a step, label smoothing 0.1, gradients clipped to norm 1; the rate
+    rises for 50 steps, and falls to 0 over the last half. Pairs with a rare word are
+    read more often than others, `with_rare_words`.
 
     Args:
         model: called with source, target and their masks; returns logits
@@ -142,10 +165,13 @@ def teach(
         peak: the largest learning rate
         name: in front of the progress bar
     """
-    batches = similar_batches(task.ids(task.train), 64, seed)
-    return train_translator(
-        model, batches, translation_loss, steps, peak, falling=2, name=name
-    )
+
+    def loss_of(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+        return translation_loss(model, batch, smoothing=0.1)
+
+    batches = similar_batches(with_rare_words(task.ids(task.train)), 64, seed)
+    options = {"falling": 2, "fused": True, "name": name}
+    return train_translator(model, batches, loss_of, steps, peak, **options)
 
 
 def translate(

@@ -144,6 +144,7 @@ def train_translator(
     peak: float,
     *,
     falling: int,
+    fused: bool | None = None,
     name: str = "translation",
 ) -> History:
     """Train a translator, and put it in eval mode.
@@ -158,13 +159,16 @@ def train_translator(
         steps: how many
         peak: the largest learning rate
         falling: 3: the rate falls over the last third of the steps
+        fused: Adam changes all parameters in one call, which saves time; None lets
+            torch decide
         name: in front of the progress bar
     """
 
     def rate(step: int) -> float:
         return peak * min(1, step / 50, (steps + 1 - step) / (steps / falling))
 
-    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    settings = {"betas": (0.9, 0.98), "eps": 1e-9, "fused": fused}
+    optimizer = torch.optim.Adam(model.parameters(), **settings)
     options = {"schedule": rate, "clip": 1.0, "name": name}
     history = train(model, batches, loss_of, optimizer, steps, **options)
     model.eval()

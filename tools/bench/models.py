@@ -145,11 +145,16 @@ class _Translator(nn.Module):
         return self.final_layer(self.decoder(self.target(target), memory, unseen))
 
 
+def translators() -> tuple[nn.Module, nn.Module]:
+    """Ours and torch's, of the sizes of the core of the little language in German."""
+    config = TransformerConfig(219, 343, 64, 4, 128, 2, 64, 0.0, norm_first=True)
+    return Transformer(config), _Translator(config)
+
+
 def translator_training(quick: bool) -> Iterator[Race]:
     """A training step of a translator of the core of the little language."""
-    config = TransformerConfig(219, 343, 64, 4, 128, 2, 64, 0.0, norm_first=True)
+    mine, theirs = translators()
     batch = torch.randint(3, 219, (64, 13)), torch.randint(3, 343, (64, 14))
-    mine, theirs = Transformer(config), _Translator(config)
     yield race(
         "training step of a translator, 64 sentences of 13 words",
         _step(mine, lambda: translation_loss(mine, batch)),

@@ -29,9 +29,10 @@ SHORT = {  # what people write -> the words of the grammar
     "an": "a",
 }
 SPOKEN_OF = (
-    "It speaks of one person, animal, place, food or thing, such as girl, dog, street, "
-    "bread or key."
+    "The language speaks of one person, animal, place, food or thing, such as girl, "
+    "dog, street, bread or key."
 )
+GIVING = {word for verb in ("give", "show", "bring") for word in english.FORMS[verb]}
 ASKING = ("is", "was", "has", "does", "did", "can", "could")
 
 
@@ -61,6 +62,8 @@ class Found(NamedTuple):
 def lookup(text: str) -> Found:
     """Look up a typed sentence, and tidy its capitals, contractions and full stop.
 
+    The order of the words, too: "gave the boy a book", and "yesterday" at the end.
+
     Args:
         text: English, such as "the dog didn't cross the street"
 
@@ -76,9 +79,10 @@ def lookup(text: str) -> Found:
     if not set(words) - {","}:
         raise UnknownWords("There is no word to translate: type an English sentence.")
     if unknown := [word for word in dict.fromkeys(words) if word not in vocabulary]:
-        raise UnknownWords(" ".join(map(_unknown, unknown)))
+        raise UnknownWords(_unknown(unknown))
     mark = "?" if text.rstrip().endswith("?") or words[0] in ASKING else "."
-    meaning = read([*(word for word in words if word != ","), mark])
+    plain = [*(word for word in words if word != ","), mark]
+    meaning = next(filter(None, map(read, _orders(plain))), None)
     said = english.write(meaning) if meaning else [*_with_an(words), mark]
     sentence = joined(said)
     return Found(sentence, Words.of(vocabulary).encode(sentence), meaning)
@@ -87,11 +91,40 @@ def lookup(text: str) -> Found:
 def _words(text: str) -> list[str]:
     """The words of a typed text, in lower case, and its commas: no other marks."""
     text = text.lower().replace("\u2019", "'")
-    text = text.replace("can't", "cannot")
-    text = re.sub(r"\b(is|was|has|does|did|could)n't\b", r"\1 not", text)  # not "won't"
+    text = re.sub(r"\bcan'?t\b", "cannot", text)
+    # "won't" is none of them: there is no word "will"
+    text = re.sub(r"\b(is|was|has|does|did|could)n'?t\b", r"\1 not", text)
     text = re.sub(r"\bcan not\b", "cannot", text)
     found = re.findall(r"[^\W\d_]+(?:'\w+)?|\d+|,", text)
     return " ".join(SHORT.get(word, word) for word in found).split()
+
+
+def _orders(words: list[str]) -> Iterator[list[str]]:
+    """Words as they are typed, and then in the order of the grammar."""
+    for some in (words, *_given(words)):
+        yield some
+        yield from _fronted(some)
+
+
+def _fronted(words: list[str]) -> Iterator[list[str]]:
+    """The man slept yesterday -> yesterday the man slept."""
+    end = words.index("because") if "because" in words else len(words) - 1
+    for front in FRONTS:
+        said = front.split("_")
+        start = end - len(said)
+        if start > 0 and words[start:end] == said:
+            yield [*said, *words[:start], *words[end:]]
+
+
+def _given(words: list[str]) -> Iterator[list[str]]:
+    """Gave the boy the book -> gave the book to the boy."""
+    for place, word in enumerate(words, 1):
+        if word in GIVING:
+            for _, rest in _phrases(tuple(words[place:])):
+                for _, after in _phrases(rest):
+                    whom = words[place : len(words) - len(rest)]
+                    thing = rest[: len(rest) - len(after)]
+                    yield [*words[:place], *thing, "to", *whom, *after]
 
 
 def _with_an(words: list[str]) -> list[str]:
@@ -99,14 +132,18 @@ def _with_an(words: list[str]) -> list[str]:
     return ["an" if (a, b[0] in "aeiou") == ("a", True) else a for a, b in pairs]
 
 
-def _unknown(word: str) -> str:
-    """One sentence about a word that is not known."""
+def _unknown(words: list[str]) -> str:
+    """A sentence about each word that is not known."""
     known = {word for word in english.vocabulary() if word.isalpha()}
-    if close := closest(word, known):
-        end = f"; closest to it are: {', '.join(close)}."
-    else:
-        end = f", nor any that is like it. {SPOKEN_OF}"
-    return f"The little language has no word {word!r}{end}"
+    said, strange = [], False
+    for word in words:
+        close = closest(word, known)
+        verb = "are" if len(close) > 1 else "is"
+        end = f"; closest to it {verb}: {', '.join(close)}."
+        said.append(f"The little language has no word {word!r}")
+        said[-1] += end if close else ", nor any that is like it."
+        strange = strange or not close
+    return " ".join([*said, SPOKEN_OF] if strange else said)
 
 
 # --- reading --------------------------------------------------------------------------
