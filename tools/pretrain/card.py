@@ -106,12 +106,14 @@ def quote(prompt: str, sample: str) -> str:
     return f"> **{prompt}**{rest}\n"
 
 
-def shared(folder: str, settings: dict) -> dict[str, str]:
+def shared(folder: str, facts: dict) -> dict[str, str]:
     """What the cards of all models that write have in common."""
-    return {
-        "loading": LOADING.format(folder=folder),
-        "optimizers": OPTIMIZERS.format(**settings),
-    }
+    optimizers = OPTIMIZERS.format(**facts["settings"])
+    if landings := facts.get("landings"):
+        steps = " and ".join(f"{step:,}" for step in landings)
+        optimizers += f"After step {steps} the rate had fallen to zero before, and the "
+        optimizers += "training went on at the constant rate.\n"
+    return {"loading": LOADING.format(folder=folder), "optimizers": optimizers}
 
 
 def card(facts: dict) -> str:
@@ -126,7 +128,7 @@ def card(facts: dict) -> str:
     samples = "\n".join(map(quote, PROMPTS, facts["samples"]))
     return CARD.format(
         **settings | facts | {"samples": samples},
-        **shared("gpt2", settings),
+        **shared("gpt2", facts),
         millions=facts["parameters"] / 1e6,
         step_tokens=step_tokens,
         epochs=facts["step"] * step_tokens / facts["train_tokens"],

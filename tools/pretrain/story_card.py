@@ -93,7 +93,7 @@ def story_card(facts: dict) -> str:
         samples += ["> " + text.replace("\n", "\n> ") + "\n" for text in first]
     return CARD.format(
         **settings | facts | shown | {"samples": "\n".join(samples)},
-        **shared("storyteller", settings),
+        **shared("storyteller", facts),
         millions=facts["parameters"] / 1e6,
         step_tokens=settings["batch_size"] * settings["context"],
         repeats="\n".join(repeats),

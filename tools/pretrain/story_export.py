@@ -36,6 +36,7 @@ def export_storyteller(folder: Path, target: Path) -> None:
     facts = {
         "settings": state["settings"],
         "step": state["step"],
+        "landings": state.get("landings", []),
         "minutes": round(state["seconds"] / 60, 1),
         "parameters": load_exported(target)[0].num_parameters(),
         "tokens_read": state["step"] * settings.batch_size * settings.context,

@@ -78,7 +78,7 @@ class StoryTrainer(Trainer):
 
     def has_settled(self) -> bool:
         """Whether the loss fell by less than `least_gain` over `patience` points."""
-        since = max(self.landings, default=0)  # a fall of the rate counts for nothing
+        since = max(self.landings, default=0)  # as the rate is constant again
         losses = [p["held_out"] for p in self.curve if p["step"] > since]
         if len(losses) <= self.settings.patience:
             return False

@@ -239,8 +239,8 @@ class Trainer:
     def take_up(self) -> None:
         """Go on with a run that has ended, at the constant rate again.
 
-        Nothing is lost by it: Wen et al. 2024, "Understanding Warmup-Stable-Decay
-        Learning Rates" (arXiv 2410.05192), their WSD-S.
+        This is WSD-S of Wen et al. 2024, "Understanding Warmup-Stable-Decay Learning
+        Rates" (arXiv 2410.05192).
         """
         self.landings.append(self.end)
         self.end = self.settings.steps
