@@ -105,7 +105,7 @@ deep: setup  ## first-edition notebooks in full, all bad answers, the judge
 hostile: $(CLASSROOM)  ## grade a class with bad intentions, and look at it in Chromium
 	COURSE_DEEP=1 $(UNIT) tests/hostile
 
-hunt: setup  ## hunt for wrong answers that pass; EXERCISE=2.2 for one exercise
+hunt: setup  ## hunt for wrong answers that pass; EXERCISE=2.B for one exercise
 	$(PY) -m tools.proofs.hunt $(EXERCISE)
 
 transcripts: setup  ## write what every check says, to be read; LESSON=02 for one lesson

@@ -32,7 +32,7 @@ except ImportError:  # unit tests run without nbval too
 
 
 def lesson_number(text) -> int | None:
-    """Return 2 for "2", "02", "2.4" or "02_attention", and None for anything else."""
+    """Return 2 for "2", "02", "2.C" or "02_attention", and None for anything else."""
     digits = str(text).replace("_", ".").split(".")[0]
     return int(digits) if digits.isdigit() else None
 

@@ -1,8 +1,8 @@
 """Old names for notebooks of the first edition; this file goes with version 3.
 
 `make lab` never overwrites a notebook in work/, so notebooks of version 1 still import
-`helpers.characters` or `helpers.training.loss_curve`. The two tables below say where
-those are now. Nothing else in helpers/ uses an old name.
+`helpers.characters` or `helpers.training.loss_curve`, and call `check("2.3", ...)`. The
+tables below say what those are called now. Nothing else in helpers/ uses an old name.
 """
 
 import sys
@@ -70,6 +70,55 @@ NAMES = {
         "translation_loss": "helpers.experiments.translation.translation_loss",
     },
 }
+# Exercises: their numbers had gaps and did not follow the lessons. Letters can't be
+# mistaken for them, so an old number means the same exercise as ever. No I, no O.
+# fmt: off
+EXERCISES = {
+    "0.1": "0.A", "0.2": "0.B",
+    "1.1": "1.A", "1.1b": "1.B", "1.8": "1.C", "1.2": "1.D", "1.3": "1.E", "1.4": "1.F",
+    "1.1c": "1.G", "1.3b": "1.H", "1.4b": "1.J", "1.4c": "1.K", "1.5": "1.L",
+    "1.6": "1.M", "1.7": "1.N",
+    "2.1": "2.A", "2.2": "2.B", "2.4": "2.C", "2.5": "2.D", "2.5b": "2.E", "2.3": "2.F",
+    "2.3b": "2.G", "2.5c": "2.H", "2.6": "2.J", "2.8": "2.K",
+    "3.1": "3.A", "3.7": "3.B", "3.2": "3.C", "3.7b": "3.D", "3.3": "3.E", "3.4": "3.F",
+    "3.5": "3.G", "3.5b": "3.H", "3.6": "3.J", "3.7c": "3.K", "3.8": "3.L",
+    "3.9": "3.M",
+    "4.1": "4.A", "4.1b": "4.B", "4.2": "4.C", "4.5": "4.D", "4.3": "4.E",
+    "4.5b": "4.F", "4.4": "4.G", "4.6": "4.H", "4.6b": "4.J", "4.6c": "4.K",
+    "4.8": "4.L", "4.7": "4.M", "4.9": "4.N",
+    "5.1": "5.A", "5.2": "5.B", "5.3": "5.C", "5.4": "5.D", "5.5": "5.E", "5.6": "5.F",
+    "5.6b": "5.G", "5.6c": "5.H", "5.7": "5.J",
+    "6.1": "6.A", "6.2": "6.B", "6.3": "6.C", "6.4": "6.D", "6.4b": "6.E", "6.5": "6.F",
+    "6.6": "6.G", "6.7": "6.H", "6.8": "6.J",
+    "7.1": "7.A", "7.2": "7.B", "7.3": "7.C", "7.4": "7.D", "7.4b": "7.E", "7.5": "7.F",
+    "7.5b": "7.G", "7.5c": "7.H", "7.6": "7.J", "7.7": "7.K", "7.7b": "7.L",
+    "7.8": "7.M", "7.9": "7.N", "7.10": "7.P", "7.10b": "7.Q",
+    "8.1": "8.A", "8.2": "8.B", "8.3": "8.C", "8.3b": "8.D", "8.3c": "8.E",
+    "8.4": "8.F", "8.5": "8.G", "8.6": "8.H",
+    "9.1": "9.A", "9.1b": "9.B", "9.2": "9.C", "9.3": "9.D", "9.4": "9.E",
+    "9.4b": "9.F", "9.5": "9.G", "9.6": "9.H", "9.5b": "9.J", "9.7": "9.K",
+    "9.8": "9.L", "9.9": "9.M", "9.10": "9.N",
+    "10.1": "10.A", "10.1b": "10.B", "10.2": "10.C", "10.3": "10.D", "10.4": "10.E",
+    "10.5": "10.F", "10.6": "10.G", "10.7": "10.H",
+    "11.1": "11.A", "11.1b": "11.B", "11.2": "11.C", "11.3": "11.D", "11.4": "11.E",
+    "11.5": "11.F", "11.5b": "11.G", "11.6": "11.H", "11.7": "11.J", "11.7b": "11.K",
+    "11.8": "11.L", "11.9": "11.M",
+}
+# fmt: on
+
+
+def exercise(number: str) -> str:
+    """The number that an exercise has now: "2.F" for "2.3", and for "2.f"."""
+    return EXERCISES.get(number, number.upper())
+
+
+def cell(name: str) -> str:
+    """The name that an exercise's cell has now: "ex-2-F-check" for "ex-2-3-check"."""
+    start, *rest = name.split("-")
+    now = EXERCISES.get(".".join(rest[:2]))
+    if start != "ex" or now is None:
+        return name
+    return "-".join([start, now.replace(".", "-"), *rest[2:]])
 
 
 def forwarding(module: str) -> Callable[[str], Any]:

@@ -77,8 +77,8 @@ def path(name: str = "encoder") -> str:
         if not _complete(folder):
             raise CheckpointError(_absent(name, folder))
         _refuse_damaged(folder, SHA256.get(name), _remedy(name))
-        for file in whole.damaged(folder):
-            raise CheckpointError(whole.sentence(file))
+        if broken := whole.damaged(folder):
+            raise CheckpointError(whole.sentence(broken[0]))
         return str(folder)
     repo = HUB.get(name, name)
     folder = _cached(repo) or _fetched(repo)

@@ -17,7 +17,7 @@
 # Time: {minutes}.
 
 # %% [markdown] slide="notes"
-# Leave 0.2 and everything below Going further for the lab.
+# Leave 0.B and everything below Going further for the lab.
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Ask: who is *it* in the first sentence, who in the second, and how did
@@ -146,13 +146,14 @@ for language in ("de", "fr"):
 # %% [markdown] slide="skip"
 # *sie*, *elle*: the street. Make it *tired*, and both change the pronoun. That does not
 # mean that they know what a street is. Swap the two nouns, *The street did not cross
-# the animal ...*, and try *tired* and *wide* again: in French it is now the street that
-# is tired, and the animal that is wide. So the French model lets *tired* go with the
-# first noun and *wide* with the second, whatever they are. These models speak a little
-# language of 93 nouns, 48 verbs and 51 adjectives, so try sentences of everyday things:
-# *has the girl read the book*, or *the old woman gave the dog to the boy*. If they lack
-# a word, they say which, and suggest similar ones. You build the decoder in lesson 05,
-# and train a whole translator in lesson 06.
+# the animal ...*, and try *tired* and *wide* again: in German it is now the street that
+# is tired, and the animal that is wide. So here the German model lets *tired* go with
+# the first noun and *wide* with the second. These models speak a little language of 93
+# nouns, 48 verbs and 51 adjectives, so try sentences of everyday things: *has the girl
+# read the book*, or *the old woman gave the boy the book*. If they lack a word, they
+# say which, and suggest similar ones. They also translate sentences of a form that they
+# have never read, but often wrongly. You build the decoder in lesson 05, and train a
+# whole translator in lesson 06.
 
 # %% [markdown] slide="subslide"
 # ### Four: continue a text
@@ -256,7 +257,7 @@ print("training cells will use:", device())
 #
 # Expect: "where". Not the solution; hold them to that.
 
-# %% [markdown] exercise="0.1"
+# %% [markdown] exercise="0.A"
 # Return the mean of each row: the mean over the **last** axis, whatever comes before
 # it.
 
@@ -270,7 +271,7 @@ print("training cells will use:", device())
 # on the card shows it.
 
 
-# %% exercise="0.1"
+# %% exercise="0.A"
 def row_means(x: Tensor) -> Tensor:
     """Average over the last axis.
 
@@ -286,7 +287,7 @@ def row_means(x: Tensor) -> Tensor:
 
 
 # %%
-check("0.1", row_means)
+check("0.A", row_means)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -325,7 +326,7 @@ check("0.1", row_means)
 # different slips can raise the same error, though, so where an error is all that can be
 # seen the card says *often*. A check judges results and never style, so that loops are
 # as good as one-liners; it only needs the names that the exercise gives. It accepts
-# numbers that were computed in float32, unless an exercise asks for more, as 0.2 below
+# numbers that were computed in float32, unless an exercise asks for more, as 0.B below
 # does.
 
 # %% [markdown] slide="slide"
@@ -336,7 +337,7 @@ check("0.1", row_means)
 # answer and go on. In a new cell (press B):
 #
 # ```python
-# row_means = borrow("0.1")
+# row_means = borrow("0.A")
 # ```
 #
 # A borrowed answer is not counted as passed, and you can write your own at any time.
@@ -441,7 +442,7 @@ show("gradient of x² + x at 3", x.grad)
 #
 # Expect: "0.1". Half of the digits are gone, and nothing warned.
 #
-# Say: a new tensor takes its dtype and its device from an input. Exercise 0.2 in the
+# Say: a new tensor takes its dtype and its device from an input. Exercise 0.B in the
 # lab is made for that.
 
 # %% tags=["nbval-check-output"] slide="fragment"
@@ -460,14 +461,14 @@ print(copied.dtype, f"{copied.item():.17f}")
 # `x.dtype` and `x.device`, and `x.new_zeros(...)` asks x for you. So does
 # `torch.zeros_like(x)`, which also takes the shape of x.
 
-# %% [markdown] exercise="0.2"
+# %% [markdown] exercise="0.B"
 # Sentences have different lengths, but a batch needs tables of one length, so the
 # shorter ones get rows of zeros at their end. You will meet this **padding** again from
 # lesson 02 on. Make x longer, and keep its kind: float64 stays float64, integers stay
 # integers, and what lies on another device stays there.
 
 
-# %% exercise="0.2"
+# %% exercise="0.B"
 def pad_rows(x: Tensor, length: int) -> Tensor:
     """Put rows of zeros below a table, until it has so many rows.
 
@@ -487,7 +488,7 @@ def pad_rows(x: Tensor, length: int) -> Tensor:
 
 
 # %%
-check("0.2", pad_rows)
+check("0.B", pad_rows)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>

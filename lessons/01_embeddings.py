@@ -79,8 +79,8 @@ print(f"{first} and {second}, the same: {(first.vector == second.vector).all()}"
 # course's own code, so you can go on wherever an answer of yours is missing.
 
 # %% [markdown] slide="notes"
-# Leave 1.1b, 1.2, 1.3, 1.8 and everything below Going further for the lab. Usual
-# trouble: the shift in 1.8, and the index i that already counts by twos.
+# Leave 1.B to 1.E and everything below Going further for the lab. Usual trouble: the
+# shift in 1.C, and the index i that already counts by twos.
 
 # %% [markdown] slide="slide"
 # ## From a sentence to ids
@@ -172,7 +172,7 @@ show("row 2 of E", E[2])
 # 300 and MiniLM's 384. (OpenAI's text-embedding-3-large of January 2024 gives 3,072 for
 # a whole text, which is more than a look-up.)
 
-# %% [markdown] exercise="1.1"
+# %% [markdown] exercise="1.A"
 # Write the look-up for a whole batch of sentences. `ids` can have any number of axes;
 # each id becomes a vector. Don't use `nn.Embedding` or `F.embedding`.
 
@@ -186,7 +186,7 @@ show("row 2 of E", E[2])
 # and for the shape.
 
 
-# %% exercise="1.1"
+# %% exercise="1.A"
 def embed(table: Tensor, ids: Tensor) -> Tensor:
     """Look up the vector of every token.
 
@@ -203,7 +203,7 @@ def embed(table: Tensor, ids: Tensor) -> Tensor:
 
 
 # %%
-check("1.1", embed)
+check("1.A", embed)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -232,7 +232,7 @@ print("ids", tuple(ids.shape), "vectors", tuple(x.shape))
 print("'the', at 0 and at 5, alike:", torch.equal(x[0, 0], x[0, 5]))
 print("'it', in both sentences, alike:", torch.equal(x[0, 8], x[1, 8]))
 
-# %% [markdown] exercise="1.1b"
+# %% [markdown] exercise="1.B"
 # PyTorch's own layer, `nn.Embedding`, does the same as your look-up and keeps the table
 # as a **parameter**, a tensor that training changes. Say before you look: what are the
 # **shapes** of `out[0]`, `out[0, 2]` and `out[:, 2]`? Store three tuples.
@@ -243,7 +243,7 @@ sentences = torch.tensor([[3, 5, 9], [3, 7, 9]])  # two sentences of three token
 out = layer(sentences)
 print("out", tuple(out.shape))
 
-# %% exercise="1.1b"
+# %% exercise="1.B"
 ### BEGIN SOLUTION
 shape_of_first = (3, 300)  # the whole first sentence
 shape_of_first_third = (300,)  # the third word of the first sentence
@@ -251,7 +251,7 @@ shape_of_all_third = (2, 300)  # the third word of both sentences
 ### END SOLUTION
 
 # %%
-check("1.1b", shape_of_first, shape_of_first_third, shape_of_all_third)
+check("1.B", shape_of_first, shape_of_first_third, shape_of_all_third)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -297,12 +297,12 @@ show("probabilities", logits.softmax(-1))
 show("-log of the first", -logits.softmax(-1)[0, 0].log())
 show("cross-entropy", F.cross_entropy(logits, came))
 
-# %% [markdown] exercise="1.8"
+# %% [markdown] exercise="1.C"
 # Write this loss for a text. Each letter but the last is asked for the one after it.
 # Do without a loop: training will call it 1,200 times.
 
 
-# %% exercise="1.8" tags=["letters"]
+# %% exercise="1.C" tags=["letters"]
 def next_letter_loss(
     table: Tensor, weight: Tensor, bias: Tensor, ids: Tensor
 ) -> Tensor:
@@ -325,7 +325,7 @@ def next_letter_loss(
 
 
 # %%
-check("1.8", next_letter_loss)
+check("1.C", next_letter_loss)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -335,7 +335,7 @@ check("1.8", next_letter_loss)
 # <details><summary>Hint 2: a pointer</summary>
 #
 # `ids[:-1]` is all but the last, `ids[1:]` all but the first. The vectors of several
-# letters are one look-up, as in 1.1.
+# letters are one look-up, as in 1.A.
 # </details>
 # <details><summary>Hint 3: pseudocode</summary>
 #
@@ -350,7 +350,7 @@ check("1.8", next_letter_loss)
 # text. Which letters do you expect to come together? Say it aloud, then run both cells.
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Say: read a letter, predict the next; the loss of that is exercise 1.8,
+# **2 minutes.** Say: read a letter, predict the next; the loss of that is exercise 1.C,
 # in the lab.
 #
 # Ask: nobody tells the model what a vowel is. Which letters will come together?
@@ -411,15 +411,15 @@ if losses and seed == 0 and not shuffle:
 # letter nearest to each of *a, e, i, o, u* is another of them: a vector has to say what
 # comes next, so letters with much the same followers tend to end up close. Now change
 # something. With another `seed`, where do the vowels go? With `shuffle = True`, will
-# they still meet? With each of ten seeds (the table is in `docs/experiments.md`), all
-# five vowels had another vowel nearest in the real text. In the shuffled one, where a
-# letter says nothing about the next, it was between none and four of them.
+# they still meet? With each of thirty seeds (the table is in `docs/experiments.md`),
+# all five vowels had another vowel nearest in the real text. In the shuffled one, where
+# a letter says nothing about the next, it was between none and four of them.
 
 # %% [markdown] slide="subslide"
 # A vector starts to move only when its letter is read. In `nn.Embedding`, too, only the
 # rows that were looked up get a gradient. A word that never occurs keeps its **initial
 # weights**, the random numbers it began with, unless something else moves them, such as
-# **weight decay**, which pulls all numbers towards 0. Here are the layer of 1.1b and
+# **weight decay**, which pulls all numbers towards 0. Here are the layer of 1.B and
 # its two sentences once more; which of the 20 rows will have a gradient?
 
 # %% tags=["nbval-check-output"]
@@ -475,7 +475,7 @@ print("without stop words:", [t.text for t in nlp(tired) if not t.is_stop])
 #
 # Expect: 24, then 5 and 5; a few stop at 24. So 24 / 25.
 #
-# Say: lengths are divided out, and a direction is left. Exercise 1.2 does it for a
+# Say: lengths are divided out, and a direction is left. Exercise 1.D does it for a
 # whole table.
 
 # %% tags=["nbval-check-output"] slide="fragment"
@@ -484,12 +484,12 @@ show("dot product", a @ b)
 show("lengths", torch.stack([a.norm(), b.norm()]))
 show("cosine", F.cosine_similarity(a, b, dim=0))
 
-# %% [markdown] exercise="1.2"
+# %% [markdown] exercise="1.D"
 # Write the cosine of one vector with every row of a table at once. No row is zero.
 # Don't call torch's own `cosine_similarity`.
 
 
-# %% exercise="1.2"
+# %% exercise="1.D"
 def cosine_similarity(u: Tensor, V: Tensor) -> Tensor:
     """Cosine of the angle between one vector and each row of a table.
 
@@ -508,7 +508,7 @@ def cosine_similarity(u: Tensor, V: Tensor) -> Tensor:
 
 
 # %%
-check("1.2", cosine_similarity)
+check("1.D", cosine_similarity)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -547,14 +547,14 @@ for one, other in (
 # bites dog* is the same as *dog bites man*, because a mean does not know the order. The
 # second half of the lesson is about that order.
 
-# %% [markdown] exercise="1.3"
+# %% [markdown] exercise="1.E"
 # Find the **nearest** words of a word by cosine, without the word itself. Then solve an
 # **analogy**: *a* is to *b* as *c* is to which word? Step from *a* to *b*, start from
 # *c*, and take the word nearest to where you arrive. The words you asked with can't be
 # the answer.
 
 
-# %% exercise="1.3"
+# %% exercise="1.E"
 def nearest(word: str, k: int, words: list[str], vectors: Tensor) -> list[str]:
     """The k words most similar to a word by cosine, the most similar first.
 
@@ -586,7 +586,7 @@ def analogy(a: str, b: str, c: str, words: list[str], vectors: Tensor) -> str:
 
 
 # %%
-check("1.3", nearest, analogy)
+check("1.E", nearest, analogy)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -669,7 +669,7 @@ if word_vectors.is_bundled(nlp):
 #
 # Expect: "ten?" Then read the last line: 1 of 15.
 #
-# Say: the step is short, so one lands where one started.
+# Say: the step hardly points at *queen*, so one stays near *king*.
 
 # %% tags=["nbval-check-output"] slide="fragment"
 row_of = {word: row for row, word in enumerate(words)}
@@ -710,8 +710,8 @@ show("cosine of the two steps, in all 384 dimensions", step_cosine, 2)
 #
 # Expect: "the other 382 numbers".
 #
-# Say: the plane was chosen for these four points. That is a reason to be careful, not a
-# reason to laugh.
+# Say: in all 384 dimensions the two steps stand at 79 degrees. The plane was chosen for
+# these four points.
 
 # %% [markdown] slide="slide"
 # ## Where a word stands
@@ -773,7 +773,7 @@ angles = torch.tensor([2 / 1, 2 / 100])
 show("sines, dimensions 0 and 2", angles.sin())
 show("cosines, dimensions 1 and 3", angles.cos())
 
-# %% [markdown] exercise="1.4"
+# %% [markdown] exercise="1.F"
 # Write the whole table for an even d_model. Test it against the four numbers above.
 
 
@@ -786,7 +786,7 @@ show("cosines, dimensions 1 and 3", angles.cos())
 # formula already. Make that mistake, and let the check name it.
 
 
-# %% exercise="1.4"
+# %% exercise="1.F"
 def positional_encoding(length: int, d_model: int) -> Tensor:
     """The table of sines and cosines that tells positions apart.
 
@@ -809,7 +809,7 @@ def positional_encoding(length: int, d_model: int) -> Tensor:
 
 
 # %%
-check("1.4", positional_encoding)
+check("1.F", positional_encoding)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -858,8 +858,8 @@ show_figure(
 #
 # Expect: "at the left, the fast digits".
 #
-# Say: 128 columns tell apart what four could already. The other hands let the model see
-# small distances and large ones alike.
+# Say: with four columns two positions far apart nearly coincide; with many, hands of
+# many speeds keep all of them apart.
 
 # %% [markdown]
 # This map is the binary table again, made smooth and mirrored: at the left the fast
@@ -950,27 +950,27 @@ print("'it', in both sentences, alike:", torch.equal(*its))
 # Three mistakes that were published. None raises an error.
 #
 # - **A sentence taken for a word.** `out[0]` was printed as the vector of a word. The
-#   first axis counts sentences (1.1b).
-# - **A table for a million words, to show three.** How much memory is that? (1.1c)
+#   first axis counts sentences (1.B).
+# - **A table for a million words, to show three.** How much memory is that? (1.G)
 # - **A doubled exponent** in the positions: everything obvious still holds. Can you
-#   find a test that sees it? (1.5)
+#   find a test that sees it? (1.L)
 
 # %% [markdown] slide="skip"
 # ## Going further
 #
 # The core is whole; what follows is optional. First, more on tables.
 
-# %% [markdown] exercise="1.1c"
+# %% [markdown] exercise="1.G"
 # `nn.Embedding(1_000_000, 300)` was built to show three words. How many **bytes** is
 # that table? Work it out *before* you ever run such a cell, and store a number.
 
-# %% exercise="1.1c"
+# %% exercise="1.G"
 ### BEGIN SOLUTION
 table_bytes = 1_000_000 * 300 * 4  # a float32 takes 4 bytes
 ### END SOLUTION
 
 # %%
-check("1.1c", table_bytes)
+check("1.G", table_bytes)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -990,7 +990,7 @@ print(f"{on_paper.weight.nbytes / 2**30:.3f} GiB")
 show("cosines of animal", F.cosine_similarity(E[0], E))
 show("cosine of tired, wide", F.cosine_similarity(E[3], E[4], dim=0), 5)
 
-# %% [markdown] exercise="1.3b"
+# %% [markdown] exercise="1.H"
 # Three tables of 300 rows: one fresh from `nn.Embedding`, one filled by counting, like
 # the five-word table, one trained. Below is how often each cosine occurs between two
 # different rows (mind the logarithmic axis). **Which is the trained one?** Store its
@@ -1013,13 +1013,13 @@ show_figure(
     "C is a bell around 0 with a long tail to the right, up to about 0.75.",
 )
 
-# %% exercise="1.3b"
+# %% exercise="1.H"
 ### BEGIN SOLUTION
 trained_table = "C"
 ### END SOLUTION
 
 # %%
-check("1.3b", trained_table)
+check("1.H", trained_table)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1084,14 +1084,14 @@ show_figure(
 # A **module** adds the positions, so that the table moves with the model, and before
 # that the word vectors are **scaled**.
 
-# %% [markdown] exercise="1.4b"
+# %% [markdown] exercise="1.J"
 # The table is no parameter: training must not change it. But it belongs to the module
 # and has to move to the GPU with it. Such a tensor is a **buffer**: `self.table =
 # nn.Buffer(tensor)`. (In older code the whole line reads
 # `self.register_buffer("table", tensor)`.) The values come from the course's function.
 
 
-# %% exercise="1.4b"
+# %% exercise="1.J"
 class PositionalEncoding(nn.Module):
     """Add to each vector the row of its position."""
 
@@ -1110,7 +1110,7 @@ class PositionalEncoding(nn.Module):
 
 
 # %%
-check("1.4b", PositionalEncoding)
+check("1.J", PositionalEncoding)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1159,12 +1159,12 @@ for name, std in (("normal, std 1", 1.0), ("small, std 1/sqrt(d)", d_model**-0.5
 # is also the output layer: there 12.14 becomes 0.70. The factor and the start belong
 # together.
 
-# %% [markdown] exercise="1.4c"
+# %% [markdown] exercise="1.K"
 # Put it together as the paper does: look up, multiply the **word vectors** by √d_model,
 # add the position's row. This is what the first layer of the encoder gets in lesson 04.
 
 
-# %% exercise="1.4c"
+# %% exercise="1.K"
 def encoder_input(table: Tensor, ids: Tensor, encoding: Tensor) -> Tensor:
     """Word vectors times the root of d_model, plus positions.
 
@@ -1184,7 +1184,7 @@ def encoder_input(table: Tensor, ids: Tensor, encoding: Tensor) -> Tensor:
 
 
 # %%
-check("1.4c", encoder_input)
+check("1.K", encoder_input)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1230,14 +1230,14 @@ for make in (positions.positional_encoding, suspicious_encoding):
     print(f"    squared length {dots.diagonal().mean():.1f}, rows all different: "
           f"{len(table.unique(dim=0)) == 40}, distance only: {steady}")  # fmt: skip
 
-# %% [markdown] exercise="1.5"
+# %% [markdown] exercise="1.L"
 # Everything obvious holds for both. Write a **test** that separates them:
 # `looks_right(make)` calls any such function with sizes of your choice and returns True
 # only if its table is right. Compare with numbers that you know, not with another such
 # function. It will meet other mistakes, too, so don't test only for this one.
 
 
-# %% exercise="1.5"
+# %% exercise="1.L"
 def looks_right(make) -> bool:
     """Test a function that makes tables of positions.
 
@@ -1257,7 +1257,7 @@ def looks_right(make) -> bool:
 
 
 # %%
-check("1.5", looks_right)
+check("1.L", looks_right)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1300,12 +1300,12 @@ print(
 # say more than that: moving by k positions turns every hand by a fixed angle, the same
 # wherever it starts.
 
-# %% [markdown] exercise="1.6"
+# %% [markdown] exercise="1.M"
 # So there is **one matrix** for each k with $M_k\,PE_{pos} = PE_{pos+k}$, wherever you
 # start. (The paper hoped that this makes it easy to learn "k words further".) Build it.
 
 
-# %% exercise="1.6"
+# %% exercise="1.M"
 def shift_matrix(k: int, d_model: int) -> Tensor:
     """The matrix that turns the encoding of pos into that of pos + k, for every pos.
 
@@ -1327,7 +1327,7 @@ def shift_matrix(k: int, d_model: int) -> Tensor:
 
 
 # %%
-check("1.6", shift_matrix)
+check("1.M", shift_matrix)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1382,7 +1382,7 @@ for m, n in ((0, 3), (50, 53), (1000, 1003), (3, 0), (0, 9)):
 # The first three are 3 apart and equal, wherever they stand: the score knows how far
 # the key is from the query and on which side, and nothing else of their positions.
 
-# %% [markdown] exercise="1.7" slide="slide"
+# %% [markdown] exercise="1.N" slide="slide"
 # *Dog bites man* and *man bites dog* were the same to a mean of rows. Is a whole model
 # cleverer? The cell below takes the mean of what comes out of MiniLM's six layers of
 # attention; once as it was trained, and once with its table of positions set to zero.
@@ -1410,7 +1410,7 @@ show("1 - cosine, with positions", with_positions, 2)
 show("1 - cosine, without", without)
 assert with_positions > 0.02 and without.abs() < 1e-5
 
-# %% [markdown] answer="1.7"
+# %% [markdown] answer="1.N"
 # ### BEGIN SOLUTION
 # **Model answer.** Without positions, the input of a token is its word's row, so both
 # sentences hand the same five vectors to the first layer, only in another order.

@@ -99,7 +99,7 @@ for sentence in (TIRED, WIDE):
 # - train a head, and find a wrong one by a test that looks at numbers, not at shapes.
 
 # %% [markdown] slide="notes"
-# Leave 2.1, 2.4, 2.5, the bugs and everything below Going further for the lab. Usual
+# Leave 2.A, 2.C, 2.D, the bugs and everything below Going further for the lab. Usual
 # trouble: the axis of the softmax, and the mask's missing query axis.
 
 # %% [markdown] slide="slide"
@@ -184,7 +184,7 @@ for token, score in zip(tokens, plain, strict=True):
 #
 # Expect: "exp(1000) is infinite"; the second half, infinity by infinity, needs a push.
 #
-# Say: *it* has scored 120 with itself, so this is no rare case. Exercise 2.1 mends it
+# Say: *it* has scored 120 with itself, so this is no rare case. Exercise 2.A mends it
 # in the lab. What happens to a softmax if you add 10 to all its inputs?
 
 # %% tags=["nbval-check-output"]
@@ -193,13 +193,13 @@ show("softmax of [2, 4, 5]", z.exp() / z.exp().sum())
 z = torch.tensor([2.0, 4.0, 1000.0])
 show("softmax of [2, 4, 1000]", z.exp() / z.exp().sum())
 
-# %% [markdown] exercise="2.1"
+# %% [markdown] exercise="2.A"
 # exp(1000) is larger than any float, and infinity divided by infinity is not a number.
 # Write a softmax that survives this. It works along any axis `dim`, and the gradient
 # gets through it to x, because attention will be trained.
 
 
-# %% exercise="2.1"
+# %% exercise="2.A"
 def softmax(x: Tensor, dim: int) -> Tensor:
     """Turn numbers into positive shares that sum to 1 along one axis.
 
@@ -219,7 +219,7 @@ def softmax(x: Tensor, dim: int) -> Tensor:
 
 
 # %%
-check("2.1", softmax)
+check("2.A", softmax)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -243,12 +243,12 @@ check("2.1", softmax)
 # yours.)
 
 # %% [markdown] slide="notes"
-# **1 minute.** Ask, and press: how much will *it* take from *animal*?
+# **1 minute.** Ask, and press: how much weight will *it* give to *animal*?
 #
-# Expect: "a lot". It gets nothing; *it* takes itself whole.
+# Expect: "a lot". *animal* gets no weight at all, and *it* keeps everything for itself.
 #
-# Say: the average was right, the comparison was wrong. A word does not look for what it
-# is, but for what it lacks. If *it* could speak, what would it ask the others for?
+# Say: the average was right, the comparison was wrong. A word needs what it lacks. If
+# *it* could speak, what would it ask the others for?
 
 # %% tags=["nbval-check-output"] slide="fragment"
 for token, weight in zip(tokens, plain.softmax(0), strict=True):
@@ -352,7 +352,7 @@ show_figure(
 #
 # Expect: "q, k and v".
 #
-# Say: the three matrices are learned; q, k and v are computed anew for every sentence.
+# Say: the three matrices are learned; q, k and v are computed from each sentence.
 # Here they turn 384 numbers into 32. Before you go on, ask who wins now, with the query
 # of *it* and the keys of all.
 
@@ -536,7 +536,7 @@ assert (round(rest, 2), round(1 / rest, 1)) == (0.31, 3.2)
 # self-attention the same as T, and W is the width of a value. A mask is boolean, and
 # True means "may attend".
 
-# %% [markdown] exercise="2.2"
+# %% [markdown] exercise="2.B"
 # Write the formula as a function. Return both the output and the weights, because you
 # will want to look at the weights. It must work for one sequence (T, K), for a batch
 # (B, T, K) and for a batch of heads (B, H, T, K): count axes from the end. In a mask,
@@ -553,7 +553,7 @@ assert (round(rest, 2), round(1 / rest, 1)) == (0.31, 3.2)
 # that is filled where it is True. Make two of them and let the check talk.
 
 
-# %% exercise="2.2"
+# %% exercise="2.B"
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -581,7 +581,7 @@ def scaled_dot_product_attention(
 
 
 # %%
-check("2.2", scaled_dot_product_attention)
+check("2.B", scaled_dot_product_attention)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -724,7 +724,8 @@ show_figure(
 # For such numbers, dividing by √d_head takes the spread back to 1, whatever the width.
 # This is not about numbers too large for the computer. It is the *spread* of the scores
 # that grows with the width of the head, and with it the softmax turns from an average
-# into a choice.
+# into a choice. Training can get over it while a head is small: the one that you train
+# below learns its task without the root as well.
 
 # %% [markdown] slide="skip"
 # Now change d_head with your own hand. Below, one query meets eight keys of random
@@ -746,7 +747,7 @@ play(draw.sharpness())
 # Ask: which divisor helps, √d_head or d_head itself?
 #
 # Expect: some think that more is better. With d_head all eight weights of a wide head
-# become nearly equal, and it can't point at anything.
+# become nearly equal, and an untrained head points at nothing.
 
 # %% [markdown] slide="slide"
 # ## A head that can be trained
@@ -756,7 +757,7 @@ play(draw.sharpness())
 
 # %% [markdown] slide="notes"
 # **1 minute.** Say: `nn.Linear` is a matrix that training may change, applied to the
-# last axis, whatever stands before it. Three of them make a head: exercise 2.4, in the
+# last axis, whatever stands before it. Three of them make a head: exercise 2.C, in the
 # lab.
 #
 # Ask: from 4 numbers to 3, so why is the weight (3, 4)?
@@ -778,14 +779,14 @@ print("result:", tuple(to_query(some_words).shape))
 by_hand = some_words @ to_query.weight.T
 print("the same by hand:", torch.allclose(to_query(some_words), by_hand, atol=1e-6))
 
-# %% [markdown] exercise="2.4"
+# %% [markdown] exercise="2.C"
 # Write self-attention as a module: three `nn.Linear` layers, without a bias as in the
-# formula (the check accepts one), and your function from 2.2 (or `attention(...,
+# formula (the check accepts one), and your function from 2.B (or `attention(...,
 # need_weights=True)` from `helpers.models`). The mask that comes in has the shape (B,
 # T) and says which tokens are real; nobody may attend to the others.
 
 
-# %% exercise="2.4"
+# %% exercise="2.C"
 class SelfAttention(nn.Module):
     """One head of self-attention.
 
@@ -822,7 +823,7 @@ class SelfAttention(nn.Module):
 
 
 # %%
-check("2.4", SelfAttention)
+check("2.C", SelfAttention)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -878,7 +879,7 @@ print(tuple(output.shape), tuple(weights.shape))
 # **loss**. `backward` computes how each parameter would have to change to lower it, the
 # **optimizer** (here one called Adam) takes a small step that way, and the **learning
 # rate** sets the size of the step. The lines with `mine` decide which class the model
-# is built from: yours if your 2.4 has passed, and the course's version until then.
+# is built from: yours if your 2.C has passed, and the course's version until then.
 
 
 # %% slide="skip"
@@ -896,7 +897,7 @@ def one_step(head: type[nn.Module]) -> None:
 
 
 mine = OwnParts()
-mine.take("2.4", SelfAttention, step=one_step)
+mine.take("2.C", SelfAttention, step=one_step)
 
 _ = torch.manual_seed(0)
 model = OneHeadModel(mine.SelfAttention)
@@ -929,7 +930,7 @@ show_figure(
 # %% [markdown] slide="notes"
 # **2 minutes.** Say: run it live if you can, 200 steps; the loop is that of lesson 01.
 #
-# Ask: at which step has it understood? Look at the map, then at the loss.
+# Ask: at which step can it reverse? Look at the map, then at the loss.
 #
 # Expect: step 60 by the map, while the loss still has some way to go.
 
@@ -1009,7 +1010,7 @@ assert abs(lost - commonest_of_the_others(unseen)) < 0.03
 # Expect: the eyes go to the transpose, which is right. The root comes after the
 # softmax.
 #
-# Say: all shapes are right, and no error is raised. Exercise 2.5 in the lab is a test
+# Say: all shapes are right, and no error is raised. Exercise 2.D in the lab is a test
 # that catches it; ask for one fact that it could look at.
 
 
@@ -1022,16 +1023,16 @@ def suspicious_attention(query, key, value):
     return mixed, weights
 
 
-# %% [markdown] exercise="2.5"
+# %% [markdown] exercise="2.D"
 # Write a **test** that finds such mistakes. `looks_healthy(attend)` calls any attention
 # function (query, key, value) → (output, weights) on numbers of your choice, and
 # returns False if it does not behave. It will meet nine functions, and the one above is
 # only one of the wrong ones. Two facts will do, one about the weights and one about the
 # output. (They show that something is not an average. Attention that ignores its query
-# would still pass, which is why your 2.2 was checked against numbers.)
+# would still pass, which is why your 2.B was checked against numbers.)
 
 
-# %% exercise="2.5"
+# %% exercise="2.D"
 def looks_healthy(attend) -> bool:
     """Test an attention function.
 
@@ -1051,7 +1052,7 @@ def looks_healthy(attend) -> bool:
 
 
 # %%
-check("2.5", looks_healthy)
+check("2.D", looks_healthy)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1081,7 +1082,7 @@ show("rows sum to", late.sum(-1))
 # Two mistakes from published code. Neither of them has to raise an error.
 
 # %% [markdown]
-# **The square trap.** What if the mask of 2.4 keeps its shape (B, T) instead of getting
+# **The square trap.** What if the mask of 2.C keeps its shape (B, T) instead of getting
 # an axis for the queries? With 16 sequences of 32 tokens torch complains. With 4
 # sequences of 4 tokens it does not: the mask of *sequence* j is taken for *query* j.
 # Only sequence 0 has padding in this cell, yet all four change.
@@ -1101,7 +1102,7 @@ for name, some in (("(B, T)", real), ("(B, 1, T)", real[:, None, :])):
 # Shapes alone would never have told. When you test code like this, use sizes that all
 # differ, and try equal ones as well.
 
-# %% [markdown] exercise="2.5b"
+# %% [markdown] exercise="2.E"
 # **The wrong root.** This function takes the root of `Q.shape[0]`. It was shown with
 # five tokens of width 1. By which **factor** are its scores (not its weights) too small
 # there? Store a number.
@@ -1121,13 +1122,13 @@ _, right_weights = attention(five, five, five, need_weights=True)
 show("largest weight, wrong root", found_weights.max())
 show("largest weight, right", right_weights.max())
 
-# %% exercise="2.5b"
+# %% exercise="2.E"
 ### BEGIN SOLUTION
 too_small_by = 5**0.5  # divided by the root of 5 tokens instead of the root of width 1
 ### END SOLUTION
 
 # %%
-check("2.5b", too_small_by)
+check("2.E", too_small_by)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -1158,14 +1159,14 @@ for name, function in (("wrong", wrong_root), ("right", attention)):
 # %% [markdown]
 # ### The slope of a softmax
 
-# %% [markdown] exercise="2.3"
+# %% [markdown] exercise="2.F"
 # How much slope is left when a winner takes all? If $p = \mathrm{softmax}(z)$, then
 # $\partial p_i / \partial z_j$ is $p_i (1 - p_i)$ where $i = j$, and $-p_i p_j$
 # elsewhere. Write the whole table of slopes; it is called the **Jacobian** of the
 # softmax.
 
 
-# %% exercise="2.3"
+# %% exercise="2.F"
 def softmax_jacobian(z: Tensor) -> Tensor:
     """How each share of a softmax moves with each of its inputs.
 
@@ -1183,7 +1184,7 @@ def softmax_jacobian(z: Tensor) -> Tensor:
 
 
 # %%
-check("2.3", softmax_jacobian)
+check("2.F", softmax_jacobian)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1211,18 +1212,18 @@ print("halved:  ", *(f"{slope:.2e}" for slope in jacobian[0]))
 # Halving these four scores makes the first slope more than ten thousand times larger:
 # from 5.60e-09 to 7.48e-05.
 
-# %% [markdown] exercise="2.3b"
+# %% [markdown] exercise="2.G"
 # Suppose a notebook prints this row of a softmax's Jacobian: `[0.0001, -2.7149,
 # -1.1240e-07, -3.0553]`. No computer needed: which entries are impossible for the slope
 # of a softmax? Give their places, counted from 0, as a tuple.
 
-# %% exercise="2.3b"
+# %% exercise="2.G"
 ### BEGIN SOLUTION
 impossible_entries = (1, 3)  # no product of two shares exceeds 1/4
 ### END SOLUTION
 
 # %%
-check("2.3b", impossible_entries)
+check("2.G", impossible_entries)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -1233,7 +1234,7 @@ check("2.3b", impossible_entries)
 # %% [markdown]
 # ### A cell that was run again
 
-# %% [markdown] exercise="2.5c"
+# %% [markdown] exercise="2.H"
 # A notebook shows the scores of one query (less a constant, which changes no softmax)
 # and these weights, and they do not fit together: a cell like `W = F.softmax(W, dim=1)`
 # was run more than once. **How many times** was the softmax applied? Experiment, then
@@ -1243,13 +1244,13 @@ check("2.3b", impossible_entries)
 row_of_scores = torch.tensor([0.0000, 0.1831, 0.0153, 0.1121, 0.1459])
 printed_weights = torch.tensor([0.1964, 0.2037, 0.1970, 0.2007, 0.2021])
 
-# %% exercise="2.5c"
+# %% exercise="2.H"
 ### BEGIN SOLUTION
 times_applied = 2
 ### END SOLUTION
 
 # %%
-check("2.5c", times_applied)
+check("2.H", times_applied)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
@@ -1294,14 +1295,14 @@ for way in (ways.by_loops, ways.by_matrices, ways.by_einsum, ways.by_kernel,
 # %% [markdown]
 # ### A query made to order
 
-# %% [markdown] exercise="2.6"
+# %% [markdown] exercise="2.J"
 # Turn the dictionary around. You get the keys of a soft dictionary, more features than
 # keys, and which of them is **wanted**, counted from 0. Find a query that puts at least
 # 0.99 of the weight on it, scale included. Beware: the keys are not orthogonal, and
 # some are longer than others.
 
 
-# %% exercise="2.6"
+# %% exercise="2.J"
 def query_for(keys: Tensor, wanted: int) -> Tensor:
     """Find a query that fetches one value of a soft dictionary.
 
@@ -1320,7 +1321,7 @@ def query_for(keys: Tensor, wanted: int) -> Tensor:
 
 
 # %%
-check("2.6", query_for)
+check("2.J", query_for)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1426,7 +1427,7 @@ W, U, v = (torch.randn(*size, **numbers) for size in ((4, 6), (4, 6), (6,)))
 some_query, some_key = (torch.randn(n, 4, **numbers) for n in (2, 3))
 show("weights", additive_scores(some_query, some_key, W, U, v).softmax(-1))
 
-# %% [markdown] exercise="2.8" slide="slide"
+# %% [markdown] exercise="2.K" slide="slide"
 # Suppose a row of the mask is all False: a query that may attend to **nothing**. Three
 # ways to compute it give three answers, as the next cell shows. Which one would you
 # want, and what does each do to training if such a row slips in unnoticed? Write five
@@ -1443,7 +1444,7 @@ module = nn.MultiheadAttention(4, 1, batch_first=True)
 result, _ = module(one_query, two_keys, two_keys, attn_mask=~nothing[0])
 print("nn.MultiheadAttention: output is NaN:", result.isnan().all().item())
 
-# %% [markdown] answer="2.8"
+# %% [markdown] answer="2.K"
 # ### BEGIN SOLUTION
 # **Model answer.** Adding −1e9 leaves all scores of the row equal after rounding, so
 # the weights are uniform: the query quietly reads everything it was forbidden to read,

@@ -19,9 +19,9 @@
 # - catch four famous bugs, two of which raise no error.
 
 # %% [markdown] slide="notes"
-# 45 minutes: why (5), projection by hand (5), live coding of 3.1 and 3.2 (15), the
-# bugs 3.7 and 3.8 (8), loading the real layer and looking at its heads (12). Leave
-# 3.3, 3.6 and 3.9 for the lab. Usual trouble: `view` where a transpose is due, in
+# 45 minutes: why (5), projection by hand (5), live coding of 3.A and 3.C (15), the
+# bugs 3.B and 3.L (8), loading the real layer and looking at its heads (12). Leave
+# 3.E, 3.J and 3.M for the lab. Usual trouble: `view` where a transpose is due, in
 # either direction.
 
 # %%
@@ -119,12 +119,12 @@ show_figure(
 # an axis beside the batch, and the attention of lesson 02 runs on all of them at
 # once.
 
-# %% [markdown] exercise="3.1"
+# %% [markdown] exercise="3.A"
 # Write the cut and its inverse. Head 0 gets the first K features of each token, head
 # 1 the next K, and so on.
 
 
-# %% exercise="3.1"
+# %% exercise="3.A"
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
     """Cut the width into heads: (B, T, D) -> (B, H, T, K) with K = D / H.
 
@@ -151,7 +151,7 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 # %%
-check("3.1", split_heads, merge_heads)
+check("3.A", split_heads, merge_heads)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -180,7 +180,7 @@ show("your heads", split_heads(table[None], 2)[0])  # (H=2, T=3, K=2)
 same = torch.equal(merge_heads(split_heads(table[None], 2))[0], table)
 print("merged again, as before:", same)
 
-# %% [markdown] exercise="3.7" slide="slide"
+# %% [markdown] exercise="3.B" slide="slide"
 # A bug that raises no error. Somebody reshapes straight to (H, T, K). The shape is
 # right. In **row 1 of head 0**, which token's numbers are these, and from which
 # feature on? Store a tuple (token, first feature).
@@ -190,13 +190,13 @@ table = torch.tensor([[10 * t + f for f in range(4)] for t in range(3)])  # (T=3
 show("table", table)
 show("by view", table.view(2, 3, 2))  # (H=2, T=3, K=2)
 
-# %% exercise="3.7"
+# %% exercise="3.B"
 ### BEGIN SOLUTION
 row_one_holds = (0, 2)
 ### END SOLUTION
 
 # %%
-check("3.7", row_one_holds)
+check("3.B", row_one_holds)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
@@ -219,21 +219,21 @@ show_figure(
 # token 1. No shape is wrong and nothing stops you from training it. Shapes can't find
 # this bug. A table with readable numbers can.
 
-# %% [markdown] exercise="3.2" slide="slide"
+# %% [markdown] exercise="3.C" slide="slide"
 # Now the module. Four layers `W_q`, `W_k`, `W_v`, `W_o`, each `nn.Linear` as it
 # comes: with a bias, because BERT has one there and you will load BERT's numbers. Use
-# your functions from 3.1 or the course's, `course.split_heads` and
-# `course.merge_heads`, and the attention that you wrote in 2.2:
+# your functions from 3.A or the course's, `course.split_heads` and
+# `course.merge_heads`, and the attention that you wrote in 2.B:
 # `mine.scaled_dot_product_attention(query, key, value, mask)` returns the output and
-# the weights. Where your 2.2 has not passed, `mine` holds the course's, and the line
+# the weights. Where your 2.B has not passed, `mine` holds the course's, and the line
 # below says so.
 
 # %% locked=true
 mine = OwnParts()
-mine.take("2.2")
+mine.take("2.B")
 
 
-# %% exercise="3.2"
+# %% exercise="3.C"
 class MultiHeadAttention(nn.Module):
     """Several heads of attention, each in its part of the width.
 
@@ -280,7 +280,7 @@ class MultiHeadAttention(nn.Module):
 
 
 # %%
-check("3.2", MultiHeadAttention)
+check("3.C", MultiHeadAttention)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -337,7 +337,7 @@ expected, torch_map = theirs(x, x, x, key_padding_mask=~real)  # theirs: True = 
 gap = (ours(x, x, x, real[:, None, None, :]) - expected).abs().max()
 print("same to 1e-9:", bool(gap < 1e-9), "| their weights:", tuple(torch_map.shape))
 
-# %% [markdown] exercise="3.7b"
+# %% [markdown] exercise="3.D"
 # Three heads went in, and (2, 5, 5) weights came out: one map, not three. A colleague
 # who plots it finds that "no head looks at its neighbour". Read the signature. Which
 # **argument of the call** did they leave at its default? Store its name as a string.
@@ -347,13 +347,13 @@ import inspect
 
 print(*inspect.signature(nn.MultiheadAttention.forward).parameters, sep="\n")
 
-# %% exercise="3.7b"
+# %% exercise="3.D"
 ### BEGIN SOLUTION
 missing_argument = "average_attn_weights"
 ### END SOLUTION
 
 # %%
-check("3.7b", missing_argument)
+check("3.D", missing_argument)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
@@ -361,13 +361,13 @@ check("3.7b", missing_argument)
 # `nn.MultiheadAttention?` explains each argument. What can turn three maps into one?
 # </details>
 
-# %% [markdown] exercise="3.3"
+# %% [markdown] exercise="3.E"
 # If you are brave: one layer instead of three. `to_qkv` maps D to 3 D; the first
 # third of its output is the query of all heads, the second the key, the last the
 # value. It serves self-attention only, so `forward` takes one x.
 
 
-# %% exercise="3.3"
+# %% exercise="3.E"
 class FusedSelfAttention(nn.Module):
     """Multi-head self-attention with one layer for query, key and value.
 
@@ -403,7 +403,7 @@ class FusedSelfAttention(nn.Module):
 
 
 # %%
-check("3.3", FusedSelfAttention)
+check("3.E", FusedSelfAttention)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -472,12 +472,12 @@ print("outputs[-1]:", outputs[-1])
 # %%
 print(bert.encoder.layer[0].attention)
 
-# %% [markdown] exercise="3.4"
+# %% [markdown] exercise="3.F"
 # Copy its numbers into a module like yours. *Copy*: training yours later must not
 # change theirs. Return your module.
 
 
-# %% exercise="3.4"
+# %% exercise="3.F"
 def load_pretrained_attention(mine: nn.Module, theirs: nn.Module) -> nn.Module:
     """Copy the weights and biases of BERT's attention into a module of ours.
 
@@ -498,7 +498,7 @@ def load_pretrained_attention(mine: nn.Module, theirs: nn.Module) -> nn.Module:
 
 
 # %%
-check("3.4", load_pretrained_attention)
+check("3.F", load_pretrained_attention)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -558,13 +558,13 @@ show_figure(
     "the diagonal. The others are spread out, many with a column at [CLS].",
 )
 
-# %% [markdown] exercise="3.5"
+# %% [markdown] exercise="3.G"
 # Put a number on it. For every head: how much weight does a query give on average to
 # the **previous** token, to **itself**, and to all **[SEP]** tokens together? The
 # first token has no previous one, so leave it out of that mean.
 
 
-# %% exercise="3.5"
+# %% exercise="3.G"
 def head_scores(weights: Tensor, tokens: list[str]) -> tuple[Tensor, Tensor, Tensor]:
     """How much of its attention each head gives to three kinds of token.
 
@@ -585,7 +585,7 @@ def head_scores(weights: Tensor, tokens: list[str]) -> tuple[Tensor, Tensor, Ten
 
 
 # %%
-check("3.5", head_scores)
+check("3.G", head_scores)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -608,19 +608,19 @@ for layer, weights in enumerate(outputs.attentions):
     previous, itself, separator = head_scores(weights[0], tokens)
     print(f"layer {layer}, previous:", *(f"{score:.2f}" for score in previous))
 
-# %% [markdown] exercise="3.5b"
+# %% [markdown] exercise="3.H"
 # In the bundled checkpoint one head does nothing but look at a neighbour. Which one,
 # as (layer, head), and does it look at the `"previous"` token, the `"next"` or
 # `"itself"`?
 
-# %% exercise="3.5b"
+# %% exercise="3.H"
 ### BEGIN SOLUTION
 neighbour_head = (0, 2)
 looks_at = "previous"
 ### END SOLUTION
 
 # %%
-check("3.5b", neighbour_head, looks_at)
+check("3.H", neighbour_head, looks_at)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
@@ -643,7 +643,7 @@ show_figure(
 # %% [markdown]
 # Is it the words or the places? Give the model nonsense. A head that still looks one
 # token back reads *positions*. And watch what averaging the heads does to it (the
-# trap of 3.7b):
+# trap of 3.D):
 
 
 # %% tags=["nbval-check-output"]
@@ -742,12 +742,12 @@ show("layer 0, head 2", short.attentions[0][0, 2], 2)
 # head, and a d_head of its own that need not be d_model / num_heads. In this style
 # the result of the concatenation is H × K wide, and W_o leads back to D.
 
-# %% [markdown] exercise="3.6"
+# %% [markdown] exercise="3.J"
 # Write it. `W_q`, `W_k` and `W_v` are `nn.ModuleList`s with one `nn.Linear(d_model,
 # d_head)` per head; `W_o` brings the heads back to d_model. A loop is fine.
 
 
-# %% exercise="3.6"
+# %% exercise="3.J"
 class HeadByHead(nn.Module):
     """Multi-head self-attention with separate layers for each head.
 
@@ -787,7 +787,7 @@ class HeadByHead(nn.Module):
 
 
 # %%
-check("3.6", HeadByHead)
+check("3.J", HeadByHead)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -824,7 +824,7 @@ for h in range(3):
 gap = (torch.cat(found, -1) - at_once).abs().max()
 print("same to 1e-12:", bool(gap < 1e-12))
 
-# %% [markdown] exercise="3.7c" slide="slide"
+# %% [markdown] exercise="3.K" slide="slide"
 # A course's template, in our words: 8 heads of 64 on a width of 64. The same mistake
 # stood in the UvA's Tutorial 6 until 16 March 2025 (commit 0da8037). Which two numbers
 # should `to_out` get, as a tuple (in, out)? And for which **d_head** would no
@@ -843,14 +843,14 @@ print("in", tuple(x.shape), "out", tuple(output.shape))
 layers = nn.ModuleList([to_q, to_k, to_v, to_out])
 print(f"{sum(number.numel() for number in layers.parameters()):,} parameters")
 
-# %% exercise="3.7c"
+# %% exercise="3.K"
 ### BEGIN SOLUTION
 right_layer = (512, 64)
 hiding_d_head = 8
 ### END SOLUTION
 
 # %%
-check("3.7c", right_layer, hiding_d_head)
+check("3.K", right_layer, hiding_d_head)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -869,7 +869,7 @@ print(f"as printed {wrong:,}, as it should be {right:,}")
 # only with heads × d_head = d_model never finds it. This is why sizes in tests should
 # differ.
 
-# %% [markdown] exercise="3.8" slide="slide"
+# %% [markdown] exercise="3.L" slide="slide"
 # The last bug. A blog projects with `nn.Linear(...)(Q.T).T`, where Q is (tokens,
 # features). Write a test that smells it: attention without positions treats all
 # tokens alike, so **shuffling the tokens** that go in must shuffle what comes out in
@@ -887,7 +887,7 @@ def blog_multi_head(x, num_heads=2, d_model=8):
     return nn.Linear(num_heads * d_model, len(x))(torch.cat(found).T).T
 
 
-# %% exercise="3.8"
+# %% exercise="3.L"
 def treats_tokens_alike(layer) -> bool:
     """Test whether shuffled tokens give the same outputs, shuffled.
 
@@ -905,7 +905,7 @@ def treats_tokens_alike(layer) -> bool:
 
 
 # %%
-check("3.8", treats_tokens_alike)
+check("3.L", treats_tokens_alike)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -934,7 +934,7 @@ with torch.no_grad():
     first, second = blog_multi_head(five), blog_multi_head(five)
 print("shape", tuple(first.shape), "| twice the same:", torch.equal(first, second))
 
-# %% [markdown] exercise="3.9" slide="slide"
+# %% [markdown] exercise="3.M" slide="slide"
 # Why d_head = d_model / num_heads, and not as wide as memory allows? The next cell
 # counts. Explain in five or six sentences: what stays the same when the number of
 # heads grows, what each head gives up, and what would happen with d_head = d_model in
@@ -948,7 +948,7 @@ for num_heads in (1, 8, 16):
     print(f"{num_heads:2} heads: d_head shared {shared:,}, d_head = 512 each {full:,}")
     assert shared == 1_050_624
 
-# %% [markdown] answer="3.9"
+# %% [markdown] answer="3.M"
 # ### BEGIN SOLUTION
 # **Model answer.** With d_head = d_model / num_heads all heads together are as wide
 # as one head was, so the four matrices keep their size: 1,050,624 numbers for 1, 8 or

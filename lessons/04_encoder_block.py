@@ -17,9 +17,9 @@
 #   meaning.
 
 # %% [markdown] slide="notes"
-# 45 minutes: collapse (4), feed-forward (6), layer norm by hand (6), live coding of 4.3
+# 45 minutes: collapse (4), feed-forward (6), layer norm by hand (6), live coding of 4.E
 # (12), the table of differences and BERT in your own classes (10), search (4),
-# questions (3). Leave 4.1b, 4.5, 4.7 and 4.9 for the lab. Usual trouble: which x the
+# questions (3). Leave 4.B, 4.D, 4.M and 4.N for the lab. Usual trouble: which x the
 # residual carries in pre-norm, and options that are not handed on to the layers.
 
 # %%
@@ -127,7 +127,7 @@ for x in (torch.tensor([0.5, -0.2, 0.1, 0.8]), torch.tensor([-0.5, -0.2, 0.1, 0.
     show("  with ReLU   ", F.relu(inside) @ W2 + b2)
     show("  without ReLU", inside @ W2 + b2)
 
-# %% [markdown] exercise="4.1"
+# %% [markdown] exercise="4.A"
 # Write it as a module. `nn.Linear` computes x Wᵀ + b: the formula, with the matrix
 # stored the other way round. BERT bends with GELU, a smooth relative of ReLU; take the
 # function from `ACTIVATIONS` by its name.
@@ -139,7 +139,7 @@ for name, function in ACTIVATIONS.items():
     show(name, function(torch.tensor([-2.0, -1.0, 0.0, 1.0, 2.0])), digits=3)
 
 
-# %% exercise="4.1"
+# %% exercise="4.A"
 class FeedForward(nn.Module):
     """Two layers with a bend between them, for each position alone.
 
@@ -167,7 +167,7 @@ class FeedForward(nn.Module):
 
 
 # %%
-check("4.1", FeedForward)
+check("4.A", FeedForward)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -195,7 +195,7 @@ texts[0, 1] = texts[0, 4] = texts[1, 2] = same_word
 results = FeedForward(8, 32)(texts)
 show("the same result", (results[0, 1] - results[1, 2]).abs().max())
 
-# %% [markdown] exercise="4.1b"
+# %% [markdown] exercise="4.B"
 # A published notebook has d_model = 300 and d_ff = 64: narrower inside than outside.
 # Its feed-forward learns 38,764 numbers, its attention 361,200. The paper widens by 4.
 # How many **parameters** has the feed-forward with d_model = 300 and d_ff = 1200?
@@ -210,13 +210,13 @@ def count(module: nn.Module) -> int:
 print("attention", f"{count(MultiHeadAttention(300, 6)):9,}")
 print("d_ff =  64", f"{count(parts.FeedForward(300, 64)):8,}")
 
-# %% exercise="4.1b"
+# %% exercise="4.B"
 ### BEGIN SOLUTION
 feed_forward_parameters = 300 * 1200 + 1200 + 1200 * 300 + 300
 ### END SOLUTION
 
 # %%
-check("4.1b", feed_forward_parameters)
+check("4.B", feed_forward_parameters)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -253,13 +253,13 @@ show_figure(
     "norm. Before, the rows have different means and spreads; after, mean 0 and std 1.",
 )
 
-# %% [markdown] exercise="4.2"
+# %% [markdown] exercise="4.C"
 # Write it as a module. Call the gain `weight` and the bias `bias`, as torch does: then
 # weights of real models fit. ε is what keeps a row of equal numbers from becoming 0 /
 # 0.
 
 
-# %% exercise="4.2"
+# %% exercise="4.C"
 class LayerNorm(nn.Module):
     """Bring each vector to mean 0 and variance 1, then to a learned gain and bias.
 
@@ -288,7 +288,7 @@ class LayerNorm(nn.Module):
 
 
 # %%
-check("4.2", LayerNorm)
+check("4.C", LayerNorm)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -360,13 +360,13 @@ for name, norm in (("published", PublishedNorm(4)),
     (slope,) = torch.autograd.grad(norm(near)[0], near)
     print(f"{name:9} slope at a row that is nearly constant: {slope[0]:8.2g}")
 
-# %% [markdown] exercise="4.5"
+# %% [markdown] exercise="4.D"
 # Write the **test** that would have found it. `is_layer_norm(norm)` calls a function
 # (T, D) → (T, D), with gain 1, bias 0 and ε = 1e-5, on numbers of your choice. You may
 # compare with `F.layer_norm`: which numbers you choose decides what you find.
 
 
-# %% exercise="4.5"
+# %% exercise="4.D"
 def is_layer_norm(norm) -> bool:
     """Test whether a function is layer norm.
 
@@ -386,7 +386,7 @@ def is_layer_norm(norm) -> bool:
 
 
 # %%
-check("4.5", is_layer_norm)
+check("4.D", is_layer_norm)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -455,22 +455,22 @@ show_figure(
 # way; in post-norm it goes through every norm. What that does to training you will
 # measure below.
 
-# %% [markdown] exercise="4.3"
+# %% [markdown] exercise="4.E"
 # Put the layer together, from three parts: `mine.FeedForward`, `mine.LayerNorm` and
 # `mine.MultiHeadAttention(d_model, num_heads)`. The attention is the one that you wrote
-# in 3.2. It is called with query, key, value and mask, and here it returns its output
+# in 3.C. It is called with query, key, value and mask, and here it returns its output
 # alone, since a layer has no use for the weights. Where an answer of yours has not
 # passed its check, `mine` holds the course's version, and the lines below say so. When
 # you have solved one more, run the next cell again.
 
 # %% locked=true
 mine = OwnParts()
-mine.take("3.2")
-mine.take("4.1", FeedForward)
-mine.take("4.2", LayerNorm)
+mine.take("3.C")
+mine.take("4.A", FeedForward)
+mine.take("4.C", LayerNorm)
 
 
-# %% exercise="4.3"
+# %% exercise="4.E"
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward, each with a residual and a norm.
 
@@ -527,7 +527,7 @@ class EncoderLayer(nn.Module):
 
 
 # %%
-check("4.3", EncoderLayer)
+check("4.E", EncoderLayer)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -550,7 +550,7 @@ check("4.3", EncoderLayer)
 dummy = torch.randn(16, 32, 64)  # (B, T, D), the course's usual batch
 print(tuple(EncoderLayer(64, 4, 256, norm_first=True, activation="gelu")(dummy).shape))
 
-# %% [markdown] exercise="4.5b"
+# %% [markdown] exercise="4.F"
 # Below, in our words, a line from a course's template, and what Python says to it.
 # Write the step as it was meant: pre-norm, with an attention that returns (output,
 # weights).
@@ -575,7 +575,7 @@ except TypeError as error:
     print(f"{type(error).__name__}: {error}")
 
 
-# %% exercise="4.5b"
+# %% exercise="4.F"
 def pre_norm_step(x: Tensor, norm, attend) -> Tensor:
     """One residual step around an attention.
 
@@ -594,7 +594,7 @@ def pre_norm_step(x: Tensor, norm, attend) -> Tensor:
 
 
 # %%
-check("4.5b", pre_norm_step)
+check("4.F", pre_norm_step)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -628,7 +628,7 @@ for name, words in (("default, as it is", table), ("default, scaled", table * 30
     share = waves.std() / (words.std() + waves.std())
     print(f"{name:18} std {words.std():5.2f}   positions' share of the sum {share:.0%}")
 
-# %% [markdown] exercise="4.4"
+# %% [markdown] exercise="4.G"
 # Write the encoder: embedding (an `nn.Embedding`) times √d_model, positions, dropout,
 # then `num_layers` layers (`mine.EncoderLayer`) that all get the mask. With
 # `norm_first` the last layer ends with a bare sum, so add one more norm at the end;
@@ -636,10 +636,10 @@ for name, words in (("default, as it is", table), ("default, scaled", table * 30
 # module that adds the rows to x.
 
 # %% locked=true
-mine.take("4.3", EncoderLayer)
+mine.take("4.E", EncoderLayer)
 
 
-# %% exercise="4.4"
+# %% exercise="4.G"
 class Encoder(nn.Module):
     """Token ids in, one vector in context per token out.
 
@@ -701,7 +701,7 @@ class Encoder(nn.Module):
 
 
 # %%
-check("4.4", Encoder)
+check("4.G", Encoder)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -775,13 +775,13 @@ print({name: getattr(bert.config, name) for name in settings})
 # *top*, a `pooler` that reads `[CLS]` and the heads of its two training tasks, come
 # after the vectors that we compare: lesson 09.)
 
-# %% [markdown] exercise="4.6"
+# %% [markdown] exercise="4.H"
 # Write the module that takes the place of `encoder.positions`. It gets the words'
 # vectors x and returns **layer norm of (x + row of the position + row of token type
 # 0)**. (Type 1 marks a second sentence; we read one at a time.)
 
 
-# %% exercise="4.6"
+# %% exercise="4.H"
 class BertPositions(nn.Module):
     """What BERT adds to a word's vector, and the norm that follows.
 
@@ -808,7 +808,7 @@ class BertPositions(nn.Module):
 
 
 # %%
-check("4.6", BertPositions)
+check("4.H", BertPositions)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -824,7 +824,7 @@ check("4.6", BertPositions)
 # %%
 print(tuple(BertPositions(8, 16)(torch.randn(2, 5, 8)).shape))
 
-# %% [markdown] exercise="4.6b"
+# %% [markdown] exercise="4.J"
 # Now the weights. Names differ, numbers fit: find for each part of your encoder the
 # part of BERT that it corresponds to. `copy_part` copies all numbers of one module into
 # another, and `attention.copy_layers(query, key, value, output)` takes four of BERT's
@@ -837,7 +837,7 @@ def copy_part(ours: nn.Module, theirs: nn.Module) -> None:
     ours.load_state_dict(theirs.state_dict())
 
 
-# %% exercise="4.6b"
+# %% exercise="4.J"
 @torch.no_grad()
 def load_bert(encoder: nn.Module, bert: nn.Module) -> nn.Module:
     """Copy BERT's weights into an encoder like yours.
@@ -869,7 +869,7 @@ def load_bert(encoder: nn.Module, bert: nn.Module) -> nn.Module:
 
 
 # %%
-check("4.6b", load_bert)
+check("4.J", load_bert)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -889,18 +889,18 @@ check("4.6b", load_bert)
 # it.
 # </details>
 
-# %% [markdown] exercise="4.6c" slide="slide"
+# %% [markdown] exercise="4.K" slide="slide"
 # Put it together: **your** encoder with the sizes and options of `bert.config`,
 # **your** positions in place of its own, the weights by **your** function, ready to be
 # used. The check compares it with the library on real sentences of different lengths.
 
 # %% locked=true
-mine.take("4.4", Encoder)
-mine.take("4.6", BertPositions)
-mine.take("4.6b", load_bert)
+mine.take("4.G", Encoder)
+mine.take("4.H", BertPositions)
+mine.take("4.J", load_bert)
 
 
-# %% exercise="4.6c"
+# %% exercise="4.K"
 def my_bert(bert: nn.Module) -> nn.Module:
     """Build an encoder of your own that computes what a BertModel computes.
 
@@ -930,7 +930,7 @@ def my_bert(bert: nn.Module) -> nn.Module:
 
 
 # %%
-check("4.6c", my_bert)
+check("4.K", my_bert)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1032,12 +1032,12 @@ for what in ("nothing", "ε = 1e-5", "tanh GELU", "ReLU", "6 heads", "sine waves
 # sentence is about. 320 everyday sentences lie in a file. A query should find the right
 # one even if the two share no word.
 
-# %% [markdown] exercise="4.8"
+# %% [markdown] exercise="4.L"
 # Make one vector per sentence: the mean over its **real** tokens. What stands at
 # padding must not count, and shorter sentences have fewer tokens to divide by.
 
 
-# %% exercise="4.8"
+# %% exercise="4.L"
 def mean_pool(hidden: Tensor, real: Tensor) -> Tensor:
     """Average each sentence's real tokens.
 
@@ -1055,7 +1055,7 @@ def mean_pool(hidden: Tensor, real: Tensor) -> Tensor:
 
 
 # %%
-check("4.8", mean_pool)
+check("4.L", mean_pool)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1131,13 +1131,13 @@ for text in ("no rain today", "the train was on time"):
 # BERT is post-norm, GPT-2 is pre-norm. Why did the field change? Don't believe it,
 # measure it: the gradient that each layer gets before the first step of training.
 
-# %% [markdown] exercise="4.7"
+# %% [markdown] exercise="4.M"
 # Write the measurement. Send x through all layers, compute the loss, go backward, and
 # return the norm of the gradient of each layer's `feed_forward.W_1.weight`. Beware:
 # calling it twice must give the same numbers.
 
 
-# %% exercise="4.7"
+# %% exercise="4.M"
 def gradient_by_depth(layers: nn.ModuleList, loss_of, x: Tensor) -> Tensor:
     """How strongly each layer is asked to change.
 
@@ -1161,7 +1161,7 @@ def gradient_by_depth(layers: nn.ModuleList, loss_of, x: Tensor) -> Tensor:
 
 
 # %%
-check("4.7", gradient_by_depth)
+check("4.M", gradient_by_depth)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1241,12 +1241,12 @@ show("with the norm at the end, std", stack.norm(x).std(), digits=1)
 assert (spread["pre-norm"][:, -1] > 2.5).all()
 assert ((spread["post-norm"][:, -1] - 1).abs() < 0.01).all()
 
-# %% [markdown] exercise="4.9"
+# %% [markdown] exercise="4.N"
 # You are asked to build an encoder with **48 layers**, trained from scratch. Pre-norm
 # or post-norm? Say what you measured above, what you would add or set for your choice,
 # and what the other choice would have had in its favour. Six sentences will do.
 
-# %% [markdown] answer="4.9"
+# %% [markdown] answer="4.N"
 # ### BEGIN SOLUTION
 # **Model answer.** I would take pre-norm. In my measurement the last of 24 post-norm
 # layers got more than twice the gradient of the last of 24 pre-norm layers, and it did

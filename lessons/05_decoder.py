@@ -16,9 +16,9 @@
 # - read BERT, GPT and T5 as three readings of one figure.
 
 # %% [markdown] slide="notes"
-# 45 minutes: why (3), the figure, box by box (8), live coding of 5.1 (12), the call of
-# 5.3 (5), greedy decoding on the reversing model (7), the loss below the floor (5),
-# three readings (5). Leave 5.2, 5.4, 5.6b, 5.6c for the lab. Usual trouble: where keys
+# 45 minutes: why (3), the figure, box by box (8), live coding of 5.A (12), the call of
+# 5.C (5), greedy decoding on the reversing model (7), the loss below the floor (5),
+# three readings (5). Leave 5.B, 5.D, 5.G, 5.H for the lab. Usual trouble: where keys
 # and values come from, and which mask goes where.
 
 # %%
@@ -118,14 +118,14 @@ show("weights", weights)
 # it is there before the first word is written. It needs a *padding mask* instead, as in
 # lesson 04.
 
-# %% [markdown] exercise="5.1" slide="slide"
+# %% [markdown] exercise="5.A" slide="slide"
 # Build the layer. It has three sublayers: self-attention, cross-attention (each a
 # `MultiHeadAttention(d_model, num_heads)`), feed-forward. Each has a residual
 # connection, dropout on what it adds, and a layer norm of its own: norm1, norm2, norm3.
 # Pre-norm and post-norm are the flag `norm_first`, as in lesson 04.
 
 
-# %% exercise="5.1"
+# %% exercise="5.A"
 class DecoderLayer(nn.Module):
     """Look at what is written, then at the source, then think.
 
@@ -189,7 +189,7 @@ class DecoderLayer(nn.Module):
 
 
 # %%
-check("5.1", DecoderLayer)
+check("5.A", DecoderLayer)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -219,13 +219,13 @@ print(tuple(layer(x, memory, course.look_ahead_mask(20)).shape))
 # `mask=None`, and their demos run without one: a decoder that sees the future unless
 # you forbid it. You will see below what that costs.
 
-# %% [markdown] exercise="5.2" slide="slide"
+# %% [markdown] exercise="5.B" slide="slide"
 # Stack them. A decoder embeds the target's words, adds positions, and runs its layers
 # one after the other. All layers read the **same** memory. Use the course's
 # `course.DecoderLayer`: it takes the same arguments as yours (`norm_first` by name).
 
 
-# %% exercise="5.2"
+# %% exercise="5.B"
 class Decoder(nn.Module):
     """Ids of the written words in, one vector per word out.
 
@@ -288,7 +288,7 @@ class Decoder(nn.Module):
 
 
 # %%
-check("5.2", Decoder)
+check("5.B", Decoder)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -311,7 +311,7 @@ print(tuple(decoder(ids, memory, course.look_ahead_mask(20)).shape))
 # also has an output layer; its code has none there. It stands in the Transformer, and
 # so does ours.
 
-# %% [markdown] exercise="5.3" slide="slide"
+# %% [markdown] exercise="5.C" slide="slide"
 # Put the halves together. `encode` reads the source, once. `decode` writes: it returns
 # **logits**, a raw score for every word of the target's vocabulary, at every place.
 # `forward` does both, as training needs it. Think about who looks at the source: the
@@ -325,7 +325,7 @@ config = course.TransformerConfig(
 print(config.stack)  # what Encoder and Decoder take after the size of their vocabulary
 
 
-# %% exercise="5.3"
+# %% exercise="5.C"
 class Transformer(nn.Module):
     """Encoder, decoder, and a final linear layer with a bias.
 
@@ -374,7 +374,7 @@ class Transformer(nn.Module):
 
 
 # %%
-check("5.3", Transformer)
+check("5.C", Transformer)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -399,14 +399,14 @@ target = torch.randint(1, 10_000, (64, 20))  # (B, T)
 logits = Transformer(config)(source, target, None, course.look_ahead_mask(20))
 print(tuple(logits.shape))  # a score for each of 10,000 words at each of 20 places
 
-# %% [markdown] exercise="5.4" slide="slide"
+# %% [markdown] exercise="5.D" slide="slide"
 # How large is it? Don't build the model or parts of it: count, from the numbers in
 # `config` alone. Every linear layer has a matrix and a bias, a layer norm a gain and a
 # bias. Positions are computed, not learned. Take post-norm, where the stacks end
 # without a further norm. Begin with one attention on paper.
 
 
-# %% exercise="5.4"
+# %% exercise="5.D"
 def count_parameters(config: course.TransformerConfig) -> int:
     """Count the learned numbers of a post-norm Transformer.
 
@@ -434,7 +434,7 @@ def count_parameters(config: course.TransformerConfig) -> int:
 
 
 # %%
-check("5.4", count_parameters)
+check("5.D", count_parameters)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -497,14 +497,14 @@ print(f"with one table for all three: {million - shared:.1f} million")
 # into a text. The simplest way is **greedy**: begin with a start token, take the word
 # with the highest score, append it, ask again, stop at the end token.
 
-# %% [markdown] exercise="5.5"
+# %% [markdown] exercise="5.E"
 # Write it for a batch. The sentences end at different times: one that has ended is
 # filled with padding (id 0) while the others go on. When all have ended, stop. Read the
 # source only once, and call `decode` once per word. While writing, use the mask that
 # training used: `course.look_ahead_mask`.
 
 
-# %% exercise="5.5"
+# %% exercise="5.E"
 @torch.no_grad()
 def greedy_decode(
     model: course.Transformer,
@@ -518,7 +518,7 @@ def greedy_decode(
 
     Args:
         model: has encode(source, source_mask) and
-            decode(ids, memory, target_mask, source_mask), as in 5.3
+            decode(ids, memory, target_mask, source_mask), as in 5.C
         source: (B, S)
         source_mask: (B, 1, 1, S)
         start: the id that each target begins with
@@ -547,7 +547,7 @@ def greedy_decode(
 
 
 # %%
-check("5.5", greedy_decode)
+check("5.E", greedy_decode)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -686,7 +686,7 @@ assert (shares[:7].argmax(-1) - torch.arange(6, -1, -1)).abs().float().mean() < 
 # has read, and so on: the diagonal runs the other way. In lesson 06 the same picture
 # shows a translation.
 
-# %% [markdown] exercise="5.6" slide="slide"
+# %% [markdown] exercise="5.F" slide="slide"
 # Break it. Below, the target has **nothing** to do with the source: each of its words
 # is drawn at random from 11. No honest model can reach a loss below the entropy of that
 # choice. Compute this `floor` from the 11, to three decimals or more: a measured loss
@@ -717,14 +717,14 @@ suspicious = train(Trusting(config), unrelated_pairs, lambda *ids: (), steps=300
 print("loss at each place:", *(f"{loss:.2f}" for loss in suspicious))
 print(f"mean: {sum(suspicious) / 6:.2f}")
 
-# %% exercise="5.6"
+# %% exercise="5.F"
 ### BEGIN SOLUTION
 floor = math.log(11)
 forgotten = "target_mask"
 ### END SOLUTION
 
 # %%
-check("5.6", floor, forgotten)
+check("5.F", floor, forgotten)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -757,13 +757,13 @@ assert sum(suspicious[:5]) / 5 < 0.5 and abs(suspicious[5] - math.log(11)) < 0.2
 # what the best honest loss could be. When it writes, this model has nothing to copy
 # from.
 
-# %% [markdown] exercise="5.6b" slide="slide"
+# %% [markdown] exercise="5.G" slide="slide"
 # A second one. A published training loop calls the model with the source's mask and the
 # target's, but the decoder never gets the first. Measure it: which share of the
 # cross-attention falls on padding, averaged over sequences, heads and queries?
 
 
-# %% exercise="5.6b"
+# %% exercise="5.G"
 def mass_on_padding(weights: Tensor, source_mask: Tensor) -> float:
     """Average, over all queries, the sum of their weights on padding.
 
@@ -781,7 +781,7 @@ def mass_on_padding(weights: Tensor, source_mask: Tensor) -> float:
 
 
 # %%
-check("5.6b", mass_on_padding)
+check("5.G", mass_on_padding)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -828,7 +828,7 @@ for name, weights in maps.items():
     measured = mass_on_padding(weights, course.padding_mask(source))
     print(f"{name:14} by your function: {measured:.3f}")
 
-# %% [markdown] exercise="5.6c" slide="slide"
+# %% [markdown] exercise="5.H" slide="slide"
 # A third one. In a wrong layer the keys, the values or both come from the decoder
 # instead of the memory. Shapes tell nothing if both sentences have the same length.
 # Write the test: `reads_memory(layer)` gives a layer numbers of your choice and returns
@@ -836,7 +836,7 @@ for name, weights in maps.items():
 # **another** memory, one about the **order** of its words.
 
 
-# %% exercise="5.6c"
+# %% exercise="5.H"
 def reads_memory(layer) -> bool:
     """Test the cross-attention of a decoder layer, which runs here without masks.
 
@@ -857,7 +857,7 @@ def reads_memory(layer) -> bool:
 
 
 # %%
-check("5.6c", reads_memory)
+check("5.H", reads_memory)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -950,7 +950,7 @@ maps = {
         ),
         bert_words, bert_words,
     ),
-    "encoder-decoder (5.5)": (
+    "encoder-decoder (5.E)": (
         draw.reach(
             lambda: backwards(source, target, *masks),
             backwards.encoder.embedding, backwards.decoder.embedding,
@@ -971,8 +971,8 @@ show_figure(
     "for the letters written so far. Decoder only: a lower triangle.",
 )
 assert (maps["encoder only (BERT's kind)"][0] > 0).all()
-assert (maps["encoder-decoder (5.5)"][0][:, :4] > 0).all()
-assert not (maps["encoder-decoder (5.5)"][0][:, 4:] > 0).triu(1).any()
+assert (maps["encoder-decoder (5.E)"][0][:, :4] > 0).all()
+assert not (maps["encoder-decoder (5.E)"][0][:, 4:] > 0).triu(1).any()
 assert torch.equal(
     maps["decoder only (GPT-2)"][0] > 0, torch.ones(2 * [len(gpt_words)]).tril() > 0
 )
@@ -982,14 +982,14 @@ assert torch.equal(
 # each knows only what came before: the triangle is exactly zero above the diagonal.
 # Cross-attention sees all of the source, self-attention only the past.
 
-# %% [markdown] exercise="5.7" slide="slide"
+# %% [markdown] exercise="5.J" slide="slide"
 # "An LLM is just a stack of Transformer encoder and decoder layers", says one of our
 # sources. Explain to its reader, with the figure and the three tables: which parts do
 # BERT, GPT and T5 keep, which mask does each need, and for which kind of task is each
 # made? Turn a decoder layer into a GPT block: what must go, what must stay? Write eight
 # to ten sentences, and correct the quote.
 
-# %% [markdown] answer="5.7"
+# %% [markdown] answer="5.J"
 # ### BEGIN SOLUTION
 # **Model answer.** The figure has two halves and one bridge. BERT keeps the left half:
 # self-attention and feed-forward, no look-ahead mask, only a padding mask. Every output
@@ -1036,7 +1036,7 @@ def by_torch(model: nn.Module) -> Tensor:
 
 
 # %% [markdown]
-# Your Transformer from 5.3, before and after it gets the weights of torch's layers.
+# Your Transformer from 5.C, before and after it gets the weights of torch's layers.
 # Embeddings and final layer stay yours: torch leaves them to you.
 
 # %%

@@ -15,9 +15,9 @@
 # - train a Transformer that translates numbers it has never seen, and look at how.
 
 # %% [markdown] slide="notes"
-# 45 minutes: the two twins (5), masks by hand and 6.1 to 6.3 (12), the printed mask
+# 45 minutes: the two twins (5), masks by hand and 6.A to 6.C (12), the printed mask
 # (8), one step of training (10), translation and its alignment (10). Start the
-# training cell before the break. Leave 6.5, 6.8 and the beam for the lab. Usual
+# training cell before the break. Leave 6.F, 6.J and the beam for the lab. Usual
 # trouble: which axis is the key axis, and one convention too many.
 
 # %%
@@ -132,12 +132,12 @@ show("with a mask", scores.masked_fill(~allowed, float("-inf")).softmax(-1))
 # nobody may attend to it. It is the **key** that has to be hidden, from every query and
 # every head.
 
-# %% [markdown] exercise="6.1"
+# %% [markdown] exercise="6.A"
 # Write the padding mask of a batch of ids. Give it four axes, so that it lines up with
 # scores of (batch, heads, query, key).
 
 
-# %% exercise="6.1"
+# %% exercise="6.A"
 def padding_mask(ids: Tensor) -> Tensor:
     """Who is a real token? Padding has the id 0.
 
@@ -154,7 +154,7 @@ def padding_mask(ids: Tensor) -> Tensor:
 
 
 # %%
-check("6.1", padding_mask)
+check("6.A", padding_mask)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -183,12 +183,12 @@ print(padding_mask(torch.tensor([[4, 5, 6, 0, 0], [7, 8, 9, 3, 0]])))
 # *i* may depend on places up to *i* only, or there is nothing to predict. This is what
 # lets it write afterwards, when the future does not exist yet.
 
-# %% [markdown] exercise="6.2"
+# %% [markdown] exercise="6.B"
 # Write the look-ahead mask: row = query, column = key. A token may attend to itself and
 # to everything before it.
 
 
-# %% exercise="6.2"
+# %% exercise="6.B"
 def look_ahead_mask(length: int) -> Tensor:
     """Who stands at the query or before it?
 
@@ -205,7 +205,7 @@ def look_ahead_mask(length: int) -> Tensor:
 
 
 # %%
-check("6.2", look_ahead_mask)
+check("6.B", look_ahead_mask)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -232,11 +232,11 @@ print(look_ahead_mask(4).int())
 # boolean masks that broadcast to the same scores are combined with a logical
 # operation, entry by entry.
 
-# %% [markdown] exercise="6.3"
+# %% [markdown] exercise="6.C"
 # Write the mask for a batch of targets. Combine your own two masks, or start afresh.
 
 
-# %% exercise="6.3"
+# %% exercise="6.C"
 def target_mask(ids: Tensor) -> Tensor:
     """Neither the future nor padding.
 
@@ -253,7 +253,7 @@ def target_mask(ids: Tensor) -> Tensor:
 
 
 # %%
-check("6.3", target_mask)
+check("6.C", target_mask)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -287,7 +287,7 @@ show_figure(
 # %% [markdown]
 # Look at the row of the padding: it may attend. That is harmless, as nobody looks at
 # what comes out there, and a row with nothing to attend to would be worse (exercise
-# 2.8). Look closer still: for the real queries the last two masks agree.
+# 2.K). Look closer still: for the real queries the last two masks agree.
 
 # %% tags=["nbval-check-output"]
 real = example[0] != 0
@@ -335,7 +335,7 @@ for name, mask in (("ours", ahead), ("turned round", masks.blocked(ahead))):
 # Decide on one meaning, convert once where a library begins (here `masks.blocked`), and
 # test.
 
-# %% [markdown] exercise="6.4" slide="slide"
+# %% [markdown] exercise="6.D" slide="slide"
 # A published notebook builds its masks like this (in our words; the comments are the
 # original's meaning). Where the mask is used, it says `scores + mask * -1e9`. Read
 # the printed mask. Which keys does the **first** query really get to see? Give their
@@ -362,13 +362,13 @@ def published_target_mask(ids):
 target = torch.tensor([[1, 2, 3, 4, 0]])  # (B=1, T=5), the last id is padding
 print(published_target_mask(target)[0, 0].int())
 
-# %% exercise="6.4"
+# %% exercise="6.D"
 ### BEGIN SOLUTION
 seen_by_first = (1, 2, 3)  # 1 means blocked: row 0 blocks itself and the padding
 ### END SOLUTION
 
 # %%
-check("6.4", seen_by_first)
+check("6.D", seen_by_first)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -400,12 +400,12 @@ show("right", weights, digits=3)
 # of a row changes nothing after the softmax but the rounding: 0.2 for each key, padding
 # and future included. A blocked row that reads everything is the quietest leak of all.
 
-# %% [markdown] exercise="6.4b"
+# %% [markdown] exercise="6.E"
 # Twin B learned with just this mask. Its training loss was as good as its sister's.
 # **Why can the training loss not show the leak**, and what would have shown it? Write
 # five or six sentences.
 
-# %% [markdown] answer="6.4b"
+# %% [markdown] answer="6.E"
 # ### BEGIN SOLUTION
 # **Model answer.** The loss asks how well the model predicts token t + 1 from what it
 # may look at. With the future open, token t + 1 itself is among it, so copying is the
@@ -423,7 +423,7 @@ show("right", weights, digits=3)
 # entropy floor).
 # ### END SOLUTION
 
-# %% [markdown] exercise="6.5" slide="slide"
+# %% [markdown] exercise="6.F" slide="slide"
 # Never trust a mask that you have only read. Write a test for **any** model that maps
 # ids (B, T) to logits (B, T, V): change one token and look which rows of the logits
 # change. It is judged on models that are right and on models that leak, some at a
@@ -431,7 +431,7 @@ show("right", weights, digits=3)
 # of the time will miss it once.
 
 
-# %% exercise="6.5"
+# %% exercise="6.F"
 def is_causal(model) -> bool:
     """Test whether a model looks into the future.
 
@@ -457,7 +457,7 @@ def is_causal(model) -> bool:
 
 
 # %%
-check("6.5", is_causal)
+check("6.F", is_causal)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -535,12 +535,12 @@ show_figure(
 # it would have written itself. All places of all sentences learn in one pass, and the
 # look-ahead mask keeps it honest.
 
-# %% [markdown] exercise="6.6"
+# %% [markdown] exercise="6.G"
 # Write both steps: `collate` lays pairs into two tensors, `shift` splits a target into
 # what is read and what should be said.
 
 
-# %% exercise="6.6"
+# %% exercise="6.G"
 def collate(pairs: list[tuple[list[int], list[int]]]) -> tuple[Tensor, Tensor]:
     """Lay pairs of id lists into two tensors, filled up with 0 behind.
 
@@ -578,7 +578,7 @@ def shift(target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 # %%
-check("6.6", collate, shift)
+check("6.G", collate, shift)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -627,13 +627,13 @@ label[0] += 0.9
 floor = -(label * label.log()).sum()
 show("floor of the loss", floor, digits=3)
 
-# %% [markdown] exercise="6.7" slide="slide"
+# %% [markdown] exercise="6.H" slide="slide"
 # One step of training: shift the target, make the masks, run the model, compute the
 # smoothed loss over the real labels, and update the weights. The published notebook had
 # such a function, but never called it. What it does when called stands below the hints.
 
 
-# %% exercise="6.7"
+# %% exercise="6.H"
 def train_step(model, optimizer, source: Tensor, target: Tensor) -> float:
     """Take one step on a batch of pairs.
 
@@ -667,7 +667,7 @@ def train_step(model, optimizer, source: Tensor, target: Tensor) -> float:
 
 
 # %%
-check("6.7", train_step)
+check("6.H", train_step)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -720,11 +720,11 @@ except RuntimeError as error:
 # here. The published notebook sets a constant 1e-4 for twelve post-norm layers, and
 # never trains them.)
 
-# %% [markdown] exercise="6.8"
+# %% [markdown] exercise="6.J"
 # Write the schedule. Steps are counted from 1.
 
 
-# %% exercise="6.8"
+# %% exercise="6.J"
 def noam_schedule(step: int, d_model: int, warmup: int) -> float:
     """The learning rate of the paper.
 
@@ -743,7 +743,7 @@ def noam_schedule(step: int, d_model: int, warmup: int) -> float:
 
 
 # %%
-check("6.8", noam_schedule)
+check("6.J", noam_schedule)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>

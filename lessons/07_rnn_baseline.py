@@ -16,9 +16,9 @@
 
 # %% [markdown] slide="notes"
 # 45 minutes: tables that run out of rows (5), the series by hand (5), batches and the
-# RNN, 7.3 to 7.4b (12), the three messages of 7.5 (5), gates (8), curves and samples
-# (6), influence (4). Start the training cell before the break. Leave 7.1, 7.2, 7.7 and
-# 7.10 for the lab. Usual trouble: rows that do not go on, and which axis is time.
+# RNN, 7.C to 7.E (12), the three messages of 7.F (5), gates (8), curves and samples
+# (6), influence (4). Start the training cell before the break. Leave 7.A, 7.B, 7.K and
+# 7.P for the lab. Usual trouble: rows that do not go on, and which axis is time.
 
 # %%
 import math
@@ -123,14 +123,14 @@ show_figure(
 # −1 to 1: a value with a sign. **ReLU** is cheap, and the usual choice in deep stacks
 # (lesson 04). The dashed slopes decide how well a network learns.
 
-# %% [markdown] exercise="7.1"
+# %% [markdown] exercise="7.A"
 # Give the slope of all three at every entry of `x`, by formula, not by autograd:
 # $\sigma' = \sigma(1-\sigma)$, $\tanh' = 1 - \tanh^2$, and for the ReLU look at the
 # figure. No slope may be NaN, not even where x is 0, 800 or −800. (At 0 the ReLU has a
 # corner: any slope from 0 to 1 is right there.)
 
 
-# %% exercise="7.1"
+# %% exercise="7.A"
 def slopes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """How steep sigmoid, tanh and ReLU are.
 
@@ -148,7 +148,7 @@ def slopes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 # %%
-check("7.1", slopes)
+check("7.A", slopes)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -218,11 +218,11 @@ show_figure(
 #
 # The vocabulary is a string of characters; a character's id is its place in it.
 
-# %% [markdown] exercise="7.2"
+# %% [markdown] exercise="7.B"
 # Write both directions. `decode(encode(text))` must give the text back.
 
 
-# %% exercise="7.2"
+# %% exercise="7.B"
 def encode(text: str, characters: str) -> Tensor:
     """The place of each character in the vocabulary.
 
@@ -248,7 +248,7 @@ def decode(ids: Tensor, characters: str) -> str:
 
 
 # %%
-check("7.2", encode, decode)
+check("7.B", encode, decode)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
@@ -286,13 +286,13 @@ for number, (x, y) in enumerate(pieces):
 # last hidden state to predict the next word". In its code, too, *each* state predicts
 # its next *character*.
 
-# %% [markdown] exercise="7.3"
+# %% [markdown] exercise="7.C"
 # Write `batches`. With L characters there are n = (L − 1) // (B · T) batches: the last
 # target needs a character, too. Row b begins at place b · n · T. What is left over at
 # the end is not used.
 
 
-# %% exercise="7.3"
+# %% exercise="7.C"
 def batches(ids: Tensor, batch_size: int, length: int) -> list[tuple[Tensor, Tensor]]:
     """Cut a text into batches whose rows go on from batch to batch.
 
@@ -318,7 +318,7 @@ def batches(ids: Tensor, batch_size: int, length: int) -> list[tuple[Tensor, Ten
 
 
 # %%
-check("7.3", batches)
+check("7.C", batches)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -367,12 +367,12 @@ show_figure(
     "character, which it predicts (W_y).",
 )
 
-# %% [markdown] exercise="7.4"
+# %% [markdown] exercise="7.D"
 # Write one step, for a batch. The weights are laid out like those of `nn.Linear`: a row
 # per hidden unit.
 
 
-# %% exercise="7.4"
+# %% exercise="7.D"
 def rnn_step(x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor) -> Tensor:
     """Read one input per row.
 
@@ -393,7 +393,7 @@ def rnn_step(x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor) -> Tenso
 
 
 # %%
-check("7.4", rnn_step)
+check("7.D", rnn_step)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -414,13 +414,13 @@ read = F.linear(x, cell.weight_ih, cell.bias_ih)
 ours = recurrent.rnn_step(read, h, cell.weight_hh, cell.bias_hh)
 print("equal to nn.RNNCell:", torch.allclose(ours, cell(x, h), atol=1e-6))
 
-# %% [markdown] exercise="7.4b"
+# %% [markdown] exercise="7.E"
 # Now the whole network, as a module: three `nn.Linear`, two of them with a bias, in
 # `__init__`; the loop over time in `forward`. It takes a state to go on with, and gives
 # the last one back. Gradients flow through both.
 
 
-# %% exercise="7.4b"
+# %% exercise="7.E"
 class RNN(nn.Module):
     """Reads characters and predicts, after each, the next one."""
 
@@ -460,7 +460,7 @@ class RNN(nn.Module):
 
 
 # %%
-check("7.4b", RNN)
+check("7.E", RNN)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -589,13 +589,13 @@ for number in range(1, 5):
         state = torch.tanh(W(state) + 1)
     print(f"after batch {number}: {nodes_behind(state)} nodes")
 
-# %% [markdown] exercise="7.5" slide="subslide"
+# %% [markdown] exercise="7.F" slide="subslide"
 # What has to happen to the state between two batches? It must keep its numbers, and
 # lose its history. Backpropagation then ends at the batch's border: this is called
 # *truncated backpropagation through time*.
 
 
-# %% exercise="7.5"
+# %% exercise="7.F"
 def carried(state: Tensor) -> Tensor:
     """The state as the next batch should get it.
 
@@ -611,7 +611,7 @@ def carried(state: Tensor) -> Tensor:
 
 
 # %%
-check("7.5", carried)
+check("7.F", carried)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
@@ -636,7 +636,7 @@ kept = [first, recurrent.detached(first), first.clone()]
 first += 1
 print([one.tolist() for one in kept])
 
-# %% [markdown] exercise="7.5b" slide="subslide"
+# %% [markdown] exercise="7.G" slide="subslide"
 # The same model reads *a fox met* three times and prints the chances that it gives to
 # *a*, *e* and *t*. Once as it comes out of training, once after `.eval()`. Which of the
 # two, `"A"` or `"B"`, has its **dropout active**?
@@ -645,13 +645,13 @@ print([one.tolist() for one in kept])
 #     A  [0.1365 0.1309 0.1307]      B  [0.1499 0.1205 0.1361]
 #     A  [0.1365 0.1309 0.1307]      B  [0.1491 0.1345 0.1249]
 
-# %% exercise="7.5b"
+# %% exercise="7.G"
 ### BEGIN SOLUTION
 with_dropout = "B"  # it differs from reading to reading
 ### END SOLUTION
 
 # %%
-check("7.5b", with_dropout)
+check("7.G", with_dropout)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -678,19 +678,19 @@ for name, training in (("A", False), ("B", True)):
 # gets only half of the state, another half each time. What that costs, you will measure
 # on a trained model below.
 
-# %% [markdown] exercise="7.5c" slide="subslide"
+# %% [markdown] exercise="7.H" slide="subslide"
 # A third bug. The formula in the source is $\hat y = \mathrm{softmax}(W_y h + b_y)$,
 # and `F.cross_entropy` has a softmax inside. Someone writes both. Training runs, but
 # for 61 characters the loss stops near 3.14. Compute the **lowest** loss that this
 # program can reach, to **three decimals**.
 
-# %% exercise="7.5c"
+# %% exercise="7.H"
 ### BEGIN SOLUTION
 lowest_loss = math.log(1 + 60 / math.e)  # the best logits are 1, 0, 0, ... 0
 ### END SOLUTION
 
 # %%
-check("7.5c", lowest_loss)
+check("7.H", lowest_loss)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -729,12 +729,12 @@ for clip in (10.0, 1.0):
 # Clipping by norm shortens the arrow and keeps its direction. All parameters together
 # make one long arrow.
 
-# %% [markdown] exercise="7.6"
+# %% [markdown] exercise="7.J"
 # Write one pass over the batches. It begins with no state. Return the **mean** loss,
 # not the last one (the source prints the last, which jumps about).
 
 
-# %% exercise="7.6"
+# %% exercise="7.J"
 def train_epoch(model, batches, optimizer, clip: float) -> float:
     """Learn from every batch once.
 
@@ -766,7 +766,7 @@ def train_epoch(model, batches, optimizer, clip: float) -> float:
 
 
 # %%
-check("7.6", train_epoch)
+check("7.J", train_epoch)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -791,9 +791,9 @@ check("7.6", train_epoch)
 
 # %%
 mine = OwnParts()
-mine.take("7.3", batches)
-mine.take("7.4b", RNN)
-mine.take("7.6", train_epoch)
+mine.take("7.C", batches)
+mine.take("7.E", RNN)
+mine.take("7.J", train_epoch)
 
 # %%
 _ = torch.manual_seed(7)
@@ -822,12 +822,12 @@ logits = torch.tensor([[2.0, 1.0, 0.0, -1.0]])  # (B=1, V=4)
 for temperature in (0.5, 1.0, 2.0):
     show(f"temperature {temperature}", (logits / temperature).softmax(-1))
 
-# %% [markdown] exercise="7.7"
+# %% [markdown] exercise="7.K"
 # Write `chances`. The k best are kept **in each row**; the others get exactly 0,
 # wherever the logits lie, and the kept ones share out 1. k = 1 must work.
 
 
-# %% exercise="7.7"
+# %% exercise="7.K"
 def chances(
     logits: Tensor, temperature: float = 1.0, top_k: int | None = None
 ) -> Tensor:
@@ -850,7 +850,7 @@ def chances(
 
 
 # %%
-check("7.7", chances)
+check("7.K", chances)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -881,13 +881,13 @@ try:
 except TypeError as error:
     print(f"{type(error).__name__}: {error}; shapes {p.shape} and {index.shape}")
 
-# %% [markdown] exercise="7.7b"
+# %% [markdown] exercise="7.L"
 # Now write text. Read the whole beginning, then draw, and feed each new character with
 # the state so far: what was read is not read again. Dropout must be off. Use your
 # `chances`, or `character_models.chances` from the course, and `torch.multinomial`.
 
 
-# %% exercise="7.7b"
+# %% exercise="7.L"
 def sample(
     model,
     ids: Tensor,
@@ -922,7 +922,7 @@ def sample(
 
 
 # %%
-check("7.7b", sample)
+check("7.L", sample)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -980,12 +980,12 @@ for value, i, f in zip(reads, write, keep, strict=True):
 # Each dot is $W_x x + W_h h + b$, with rows of its own. The cell $c$ remembers, $h$ is
 # what it shows. Input gate *i*, forget gate *f*, candidate *g*, output gate *o*.
 
-# %% [markdown] exercise="7.8"
+# %% [markdown] exercise="7.M"
 # Write the step. All four blocks lie below each other in one matrix, in torch's order:
 # **i, f, g, o**, N rows each.
 
 
-# %% exercise="7.8"
+# %% exercise="7.M"
 def lstm_step(
     x: Tensor, h: Tensor, c: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -1013,7 +1013,7 @@ def lstm_step(
 
 
 # %%
-check("7.8", lstm_step)
+check("7.M", lstm_step)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1058,12 +1058,12 @@ for one, other in zip(yours, torch_cell(x, (h, c)), strict=True):
 # (Chung et al. 2014). All of it works, when trained that way. We follow torch (and its
 # weights): reset **after** the matrix, z = 1 keeps.
 
-# %% [markdown] exercise="7.9"
+# %% [markdown] exercise="7.N"
 # Write the step, with torch's order of the blocks: **r, z, n**. Both biases are needed,
 # as *r* is multiplied onto one of them.
 
 
-# %% exercise="7.9"
+# %% exercise="7.N"
 def gru_step(
     x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b_x: Tensor, b_h: Tensor
 ) -> Tensor:
@@ -1093,7 +1093,7 @@ def gru_step(
 
 
 # %%
-check("7.9", gru_step)
+check("7.N", gru_step)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1179,7 +1179,7 @@ for cell, model in models.items():
 
 # %% [markdown]
 # Lines, capitals, commas, many real words, little sense. Count the real words,
-# 3,000 characters of each, and at the same time see what exercise 7.5b costs: the bits
+# 3,000 characters of each, and at the same time see what exercise 7.G costs: the bits
 # on held-out text with dropout left on.
 
 
@@ -1240,13 +1240,13 @@ for step, now in enumerate([1.0, 0.5, 0.5, 0.5], start=1):
     product *= 0.5 * (1 - h**2)
     print(f"after {step} steps: AR(1) {0.5**step:.4f}, with tanh {product:.4f}")
 
-# %% [markdown] exercise="7.10"
+# %% [markdown] exercise="7.P"
 # Write it for any cell: for each t, the norm of $\partial h_t / \partial h_0$, the root
 # of the sum of all squared entries. `torch.autograd.functional.jacobian(f, h)` gives
 # the matrix of one function at one place.
 
 
-# %% exercise="7.10"
+# %% exercise="7.P"
 def influence(step, inputs: Tensor, h: Tensor) -> Tensor:
     """How strongly each later state hangs on the first.
 
@@ -1273,7 +1273,7 @@ def influence(step, inputs: Tensor, h: Tensor) -> Tensor:
 
 
 # %%
-check("7.10", influence)
+check("7.P", influence)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1351,15 +1351,15 @@ assert largest > 1
 
 # %% [markdown]
 # Above 1. What shrinks the product are the slopes of the tanh: units near −1 or 1 let
-# almost nothing through (exercise 7.1). Both factors count, so measure the product.
+# almost nothing through (exercise 7.A). Both factors count, so measure the product.
 
-# %% [markdown] exercise="7.10b" slide="subslide"
+# %% [markdown] exercise="7.Q" slide="subslide"
 # The source shows an unreadable sample ("Hew, and serelt ...") and says: not readable
 # *because of* the vanishing gradient. You have numbers now: the influence, the bits,
 # dropout left on, the table of counts, the size of the text. **How much of the claim do
 # they carry**, and which experiment would settle it? Write six to eight sentences.
 
-# %% [markdown] answer="7.10b"
+# %% [markdown] answer="7.Q"
 # ### BEGIN SOLUTION
 # **Model answer.** The effect is real: in our trained RNN the influence of a state on
 # later ones falls by orders of magnitude within some dozens of characters. So nothing
@@ -1386,7 +1386,7 @@ assert largest > 1
 # character by character, and compare the logits with torch's.
 
 # %%
-mine.take("7.8", lstm_step)
+mine.take("7.M", lstm_step)
 
 # %%
 lstm = models["lstm"].cpu().eval()
@@ -1423,9 +1423,9 @@ for length in (10, 100, 1000):
 # | year | step on the way | here |
 # |---|---|---|
 # | 1927, 1951 | autoregression; ARMA | above |
-# | 1990 | simple RNN | 7.4 |
-# | 1997, 2000 | LSTM, and its forget gate | 7.8 |
-# | 2014 | GRU; encoder-decoder of two RNNs; attention on top | 7.9, lesson 08 |
+# | 1990 | simple RNN | 7.D |
+# | 1997, 2000 | LSTM, and its forget gate | 7.M |
+# | 2014 | GRU; encoder-decoder of two RNNs; attention on top | 7.N, lesson 08 |
 # | 2017 | attention alone: the Transformer | lessons 02 to 06 |
 # | 2019 | a decoder on much text: GPT-2 | lessons 10, 11 |
 

@@ -15,9 +15,9 @@
 # - train your own translator into a language of your choice.
 
 # %% [markdown] slide="notes"
-# 45 minutes: cover the page (5), the fading first word and 8.1 (8), 8.2 (5), additive
-# attention and 8.3 (10), the comparison (12), who waits for whom (5). Start the
-# training cells before the break. Leave 8.3c, 8.4 to 8.6 for the lab. Usual trouble:
+# 45 minutes: cover the page (5), the fading first word and 8.A (8), 8.B (5), additive
+# attention and 8.C (10), the comparison (12), who waits for whom (5). Start the
+# training cells before the break. Leave 8.E, 8.F to 8.H for the lab. Usual trouble:
 # the context of a padded sentence, and which state asks.
 
 # %%
@@ -110,13 +110,13 @@ for length in (0, 1, 2, 4, 8, 16):
 # ones. The recurrence does not know that: it goes on reading. Which state is the one
 # after the last **real** word?
 
-# %% [markdown] exercise="8.1"
+# %% [markdown] exercise="8.A"
 # Write the encoder: a table of words and a GRU (your own is in lesson 07; here take
 # torch's `nn.GRU`). It returns all its states, the **memory**, and the state after the
 # last real word, the **context**. What the memory holds at padding does not matter.
 
 
-# %% exercise="8.1"
+# %% exercise="8.A"
 class Encoder(nn.Module):
     """Reads a sentence, word by word.
 
@@ -152,7 +152,7 @@ class Encoder(nn.Module):
 
 
 # %%
-check("8.1", Encoder)
+check("8.A", Encoder)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -189,12 +189,12 @@ show("context, padded    ", encoder(padded)[1])
 # next. While it learns, it reads the **true** words of the target, as in lesson 06:
 # teacher forcing. A recurrence can't see the future, so it needs no mask.
 
-# %% [markdown] exercise="8.2"
+# %% [markdown] exercise="8.B"
 # Write the decoder. The context is the first state of its GRU, and that is all it
 # gets to know about the source.
 
 
-# %% exercise="8.2"
+# %% exercise="8.B"
 class Decoder(nn.Module):
     """Writes a sentence from one vector.
 
@@ -231,7 +231,7 @@ class Decoder(nn.Module):
 
 
 # %%
-check("8.2", Decoder)
+check("8.B", Decoder)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -274,12 +274,12 @@ show("query + key", together, digits=1)
 show("scores ", by_hand)
 show("weights", by_hand.softmax(-1))
 
-# %% [markdown] exercise="8.3"
+# %% [markdown] exercise="8.C"
 # Write it for a batch, for all queries at once. Each query meets each key, so somewhere
 # in between there is a tensor with **four** axes: batch, query, key, d_model.
 
 
-# %% exercise="8.3"
+# %% exercise="8.C"
 class AdditiveAttention(nn.Module):
     """Attention whose scores come from a small network.
 
@@ -324,7 +324,7 @@ class AdditiveAttention(nn.Module):
 
 
 # %%
-check("8.3", AdditiveAttention)
+check("8.C", AdditiveAttention)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -371,16 +371,16 @@ for name, brought in (("one query", 0.3), ("another", -2.0)):
 
 # %% locked=true
 mine = OwnParts()
-mine.take("8.1", Encoder)
-mine.take("8.3", AdditiveAttention)
+mine.take("8.A", Encoder)
+mine.take("8.C", AdditiveAttention)
 
-# %% [markdown] exercise="8.3b"
+# %% [markdown] exercise="8.D"
 # Write the loop over the words. The cell is `nn.GRUCell`: input and state in, new
 # state out. Its input is the word, then what the attention found. Score every state
 # with the last layer, and keep the weights of every question.
 
 
-# %% exercise="8.3b"
+# %% exercise="8.D"
 class AttentionDecoder(nn.Module):
     """Looks back into the memory before each word.
 
@@ -433,7 +433,7 @@ class AttentionDecoder(nn.Module):
 
 
 # %%
-check("8.3b", AttentionDecoder)
+check("8.D", AttentionDecoder)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -458,7 +458,7 @@ logits, looks = AttentionDecoder(11, 4)(
 )
 show("one row of weights per word", looks)
 
-# %% [markdown] exercise="8.3c" slide="slide"
+# %% [markdown] exercise="8.E" slide="slide"
 # A softmax was written for tables of two axes, query and key. Now it stands in a
 # decoder that asks one question at a time. Read the code and **predict**: to what do
 # the five weights of the question add up? Answer before you run the cell below the
@@ -477,13 +477,13 @@ def ask_once() -> Tensor:
     return older_softmax(torch.randn(2, 1, 5, generator=draws))
 
 
-# %% exercise="8.3c"
+# %% exercise="8.E"
 ### BEGIN SOLUTION
 sum_of_the_weights = 5  # one question shares with nobody: every weight is 1
 ### END SOLUTION
 
 # %%
-check("8.3c", sum_of_the_weights)
+check("8.E", sum_of_the_weights)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -520,7 +520,7 @@ lengths = seq2seq.target_lengths(task, task.held_out)
 print(f"the translations have {min(lengths)} to {max(lengths)} tokens")
 
 # %% [markdown]
-# All three models are the course's: two recurrent ones, made as in 8.1 to 8.3b, and
+# All three models are the course's: two recurrent ones, made as in 8.A to 8.D, and
 # lesson 06's Transformer. Your own parts get their turn at the end of the lesson.
 # `seq2seq.teach` is lesson 06's training loop with the rules that hold for all three;
 # read it with `seq2seq.teach??`.
@@ -548,12 +548,12 @@ assert scores["RNN"] < 0.85
 # One look back makes the difference. But is it the **length**? One score for all can't
 # tell. Split it.
 
-# %% [markdown] exercise="8.4" slide="subslide"
+# %% [markdown] exercise="8.F" slide="subslide"
 # Write the exact match of each length: a dictionary from the length to the share of
 # its texts that are right in every character, capitals and spaces included.
 
 
-# %% exercise="8.4"
+# %% exercise="8.F"
 def match_by_length(
     texts: list[str], expected: list[str], lengths: list[int]
 ) -> dict[int, float]:
@@ -579,7 +579,7 @@ def match_by_length(
 
 
 # %%
-check("8.4", match_by_length)
+check("8.F", match_by_length)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -808,13 +808,13 @@ show_figure(
     "attention all.",
 )
 
-# %% [markdown] exercise="8.5"
+# %% [markdown] exercise="8.G"
 # Write the count: in one step, place t learns what each place s knows for which
 # `reads[t, s]` is True. After how many steps does the last place know what the first
 # one knew?
 
 
-# %% exercise="8.5"
+# %% exercise="8.G"
 def path_length(reads: Tensor) -> int:
     """The fewest steps from the first place to the last.
 
@@ -838,7 +838,7 @@ def path_length(reads: Tensor) -> int:
 
 
 # %%
-check("8.5", path_length)
+check("8.G", path_length)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -861,13 +861,13 @@ for length in (4, 16, 64):
     near = (torch.arange(length)[:, None] - torch.arange(length)).abs() <= 2
     print(f"a window of 2, {length:2} places: {path_length(near)} steps")
 
-# %% [markdown] exercise="8.6"
+# %% [markdown] exercise="8.H"
 # A blog post praises self-attention: the number of steps between two inputs is
 # constant, however far apart they are. **What does it leave out?** Name the price, with
 # a number from this lesson or lesson 02, and a case in which you would not pay it.
 # Write five or six sentences.
 
-# %% [markdown] answer="8.6"
+# %% [markdown] answer="8.H"
 # ### BEGIN SOLUTION
 # **Model answer.** The path is short because every place reads every other, and so
 # each layer computes a score for every pair. In the table above nine places need 81
@@ -893,7 +893,7 @@ for length in (4, 16, 64):
 
 # %%
 language = "fr"
-mine.take("8.3b", AttentionDecoder)
+mine.take("8.D", AttentionDecoder)
 
 
 # %%

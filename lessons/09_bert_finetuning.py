@@ -16,9 +16,9 @@
 # - run the same loop on several processes.
 
 # %% [markdown] slide="notes"
-# 45 minutes: the keyword rule (4), who sees what and *bank* (6), 9.1 on the board (6),
-# 9.2 and the rates (6), start the fine-tuning cell now, baselines and stop words (6),
-# untrained heads (5), evaluation (6), results and why not better (6). 9.3, 9.4, 9.8 and
+# 45 minutes: the keyword rule (4), who sees what and *bank* (6), 9.A on the board (6),
+# 9.C and the rates (6), start the fine-tuning cell now, baselines and stop words (6),
+# untrained heads (5), evaluation (6), results and why not better (6). 9.D, 9.E, 9.L and
 # the challenge are for the lab. Usual trouble: students tune on the test split.
 
 # %%
@@ -177,11 +177,11 @@ print(f"{len(tokenizer):,} pieces in the vocabulary")
 # *##break*. Then *##able*, not *##a*. Done. If nothing fits at some point, the **whole
 # word** becomes `[UNK]`.
 
-# %% [markdown] exercise="9.1"
+# %% [markdown] exercise="9.A"
 # Write this for one word: always the longest piece that fits, from the left.
 
 
-# %% exercise="9.1"
+# %% exercise="9.A"
 def wordpiece(word: str, vocab) -> list[str]:
     """Cut a word into pieces of a vocabulary.
 
@@ -208,7 +208,7 @@ def wordpiece(word: str, vocab) -> list[str]:
 
 
 # %%
-check("9.1", wordpiece)
+check("9.A", wordpiece)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -238,12 +238,12 @@ plain = [word.lower() for word in plain]
 wrong = [word for word in plain if wordpiece(word, vocab) != tokenizer.tokenize(word)]
 print(f"{len(plain) - len(wrong)} of {len(plain)} words cut the same way", wrong[:5])
 
-# %% [markdown] exercise="9.1b"
+# %% [markdown] exercise="9.B"
 # **Why do we tokenize at all?** A model could read letters, or whole words. Explain in
 # five sentences what each would cost, what pieces buy, and what they do to a word that
 # nobody has seen before.
 
-# %% [markdown] answer="9.1b"
+# %% [markdown] answer="9.B"
 # ### BEGIN SOLUTION
 # **Model answer.** A network computes with numbers, so text has to become a sequence of
 # ids from a fixed list, and each id gets a vector that is learned. With whole words the
@@ -275,12 +275,12 @@ print(f"{len(plain) - len(wrong)} of {len(plain)} words cut the same way", wrong
 # keep a good vector for each. And mind the base: of *all* tokens 12 % become `[MASK]`,
 # 1.5 % random. It is tokens that are counted, not words.
 
-# %% [markdown] exercise="9.2"
+# %% [markdown] exercise="9.C"
 # Write the masking. `special` marks what must never be selected: `[CLS]`, `[SEP]` and
 # padding. Where nothing is asked the label is −100, which `F.cross_entropy` skips.
 
 
-# %% exercise="9.2"
+# %% exercise="9.C"
 def mask_tokens(
     ids: Tensor, special: Tensor, mask_id: int, vocab_size: int
 ) -> tuple[Tensor, Tensor]:
@@ -308,7 +308,7 @@ def mask_tokens(
 
 
 # %%
-check("9.2", mask_tokens)
+check("9.C", mask_tokens)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -348,15 +348,15 @@ print("segment:", " ".join(f"{number:<9}" for number in pair["token_type_ids"]))
 
 # %% [markdown]
 # By more than `[SEP]`: each token also gets a **segment** vector, 0 or 1, added to word
-# and position (you loaded that table in 4.6). *##less* is no misprint, it is a piece.
+# and position (you loaded that table in 4.H). *##less* is no misprint, it is a piece.
 
-# %% [markdown] exercise="9.3"
+# %% [markdown] exercise="9.D"
 # Write the pairs for documents that are lists of sentences. Each sentence that has a
 # next one begins one pair, in order. Strangers come from **another** document. All is
 # drawn anew for each pair, by `random.random()` and `random.choice(...)`.
 
 
-# %% exercise="9.3"
+# %% exercise="9.D"
 def sentence_pairs(documents: list[list[str]]) -> list[tuple[str, str, bool]]:
     """Make pairs, half of them real.
 
@@ -383,7 +383,7 @@ def sentence_pairs(documents: list[list[str]]) -> list[tuple[str, str, bool]]:
 
 
 # %%
-check("9.3", sentence_pairs)
+check("9.D", sentence_pairs)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -415,11 +415,11 @@ for first, second, is_next in sentence_pairs(documents)[:4]:
 # The encoder gives vectors of D numbers. To guess a word you need V scores: one more
 # linear layer of width D, GELU, a layer norm, then a linear layer to the vocabulary.
 
-# %% [markdown] exercise="9.4"
+# %% [markdown] exercise="9.E"
 # Write this head.
 
 
-# %% exercise="9.4"
+# %% exercise="9.E"
 class MaskedLanguageHead(nn.Module):
     """From vectors in context to scores of all words: linear, GELU, norm, linear.
 
@@ -443,7 +443,7 @@ class MaskedLanguageHead(nn.Module):
 
 
 # %%
-check("9.4", MaskedLanguageHead)
+check("9.E", MaskedLanguageHead)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
@@ -464,8 +464,8 @@ from helpers.models.encoder import bert_encoder
 from helpers.student.own_parts import OwnParts
 
 mine = OwnParts()
-mine.take("9.2", mask_tokens)
-mine.take("9.4", MaskedLanguageHead)
+mine.take("9.C", mask_tokens)
+mine.take("9.E", MaskedLanguageHead)
 
 # %%
 train_texts, test_texts = (list(dataset[name]["text"]) for name in ("train", "test"))
@@ -512,7 +512,7 @@ for text in ("The [MASK] was cold and the waiter was rude.", "I sat on the [MASK
 # forgets their order; logistic regression learns a weight for each. With TF-IDF rare
 # words count more; with pairs of neighbours *not good* gets an entry of its own.
 
-# %% [markdown] exercise="9.4b"
+# %% [markdown] exercise="9.F"
 # Asked how to build a sentiment model, a course offered: BERT without preprocessing;
 # **removing stop words** with spaCy, then basic machine learning; counting by regular
 # expressions; labelling by hand. It called the second "most correct". Try it: which
@@ -525,13 +525,13 @@ stop_words = baselines.stop_words()
 sentence = "the food was not good and i would never come back"
 print(len(stop_words), "stop words, for example", sorted(stop_words)[100:112])
 
-# %% exercise="9.4b"
+# %% exercise="9.F"
 ### BEGIN SOLUTION
 left = tuple(word for word in sentence.split() if word not in stop_words)
 ### END SOLUTION
 
 # %%
-check("9.4b", left)
+check("9.F", left)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
@@ -570,11 +570,11 @@ best_bag = max(bags, key=lambda name: bags[name].mean())
 # `transformers` has a class for each kind of task. The encoder's weights come from the
 # checkpoint. The head for your labels can't.
 
-# %% [markdown] exercise="9.5"
+# %% [markdown] exercise="9.G"
 # Which class and which argument give **one of five** labels for a whole text?
 
 
-# %% exercise="9.5"
+# %% exercise="9.G"
 def load_five(folder: str):
     """Load a checkpoint for the classification of whole texts.
 
@@ -592,7 +592,7 @@ def load_five(folder: str):
 
 
 # %%
-check("9.5", load_five)
+check("9.G", load_five)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
@@ -643,13 +643,13 @@ assert not bundled or 0 < (verdicts.argmax(-1) == 1).sum() < 10
 # A coin, and an unsure one. Before you believe a classifier, look at what **every**
 # seed says, and at examples whose answer you know. Now write the asking itself.
 
-# %% [markdown] exercise="9.6"
+# %% [markdown] exercise="9.H"
 # Return the probabilities of the labels for a list of texts. Mind what must be off when
 # a model is only asked, and what belongs to the ids. BERT has 512 positions: have the
 # tokenizer cut longer texts there, which is its option `truncation`.
 
 
-# %% exercise="9.6"
+# %% exercise="9.H"
 def star_probabilities(model, tokenizer, texts: list[str]) -> Tensor:
     """How likely is each label, for each text?
 
@@ -672,7 +672,7 @@ def star_probabilities(model, tokenizer, texts: list[str]) -> Tensor:
 
 
 # %%
-check("9.6", star_probabilities)
+check("9.H", star_probabilities)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -707,11 +707,11 @@ except ValueError as error:
 # `[CLS]`, through one more layer. Another way is the mean of all real tokens. Write
 # both.
 
-# %% [markdown] exercise="9.5b"
+# %% [markdown] exercise="9.J"
 # `attention_mask` is 1 for real tokens and 0 for padding, as in `transformers`.
 
 
-# %% exercise="9.5b"
+# %% exercise="9.J"
 def first_and_mean(hidden: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
     """Two ways to one vector per text.
 
@@ -731,7 +731,7 @@ def first_and_mean(hidden: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tens
 
 
 # %%
-check("9.5b", first_and_mean)
+check("9.J", first_and_mean)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -821,13 +821,13 @@ batched = losses.split(8)  # 8 and 2
 show("mean of batch means", torch.stack([one.mean() for one in batched]).mean(), 2)
 show("mean over all reviews", losses.mean(), 2)
 
-# %% [markdown] exercise="9.7"
+# %% [markdown] exercise="9.K"
 # Write the evaluation. Each batch is a dict with `input_ids`, `attention_mask` and
 # `labels`; the model returns `.logits` and, given labels, `.loss`, the mean over the
 # batch.
 
 
-# %% exercise="9.7"
+# %% exercise="9.K"
 def evaluate(model, batches) -> tuple[float, float]:
     """Mean loss and accuracy over all reviews of all batches.
 
@@ -854,7 +854,7 @@ def evaluate(model, batches) -> tuple[float, float]:
 
 
 # %%
-check("9.7", evaluate)
+check("9.K", evaluate)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -910,12 +910,12 @@ assert not bundled or 0.12 < sum(accuracies) / 10 < 0.28
 # and a schedule that ends at 0. (`from torch.optim import AdamW`; the class of that
 # name in `transformers` is gone.)
 
-# %% [markdown] exercise="9.8"
+# %% [markdown] exercise="9.L"
 # Write both: an AdamW with a learning rate of 5e-5, the classic for BERT, and one pass
 # over the batches. The schedule moves once per batch.
 
 
-# %% exercise="9.8"
+# %% exercise="9.L"
 def make_optimizer(model):
     """AdamW over all weights of the model, learning rate 5e-5, the rest as it comes."""
     ### BEGIN SOLUTION
@@ -950,7 +950,7 @@ def train_epoch(model, batches, optimizer, scheduler) -> list[float]:
 
 
 # %%
-check("9.8", make_optimizer, train_epoch)
+check("9.L", make_optimizer, train_epoch)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1000,7 +1000,7 @@ assert not bundled or gap >= 0.04
 # The same, with your own evaluation, if it passes its check:
 
 # %%
-mine.take("9.7", evaluate)
+mine.take("9.K", evaluate)
 loss, accuracy = mine.evaluate(model, reviews.in_order(test_rows))
 print(f"loss {loss:.3f}, accuracy {accuracy:.1%}")
 
@@ -1131,12 +1131,12 @@ print(f"standard error of each: {100 * error:.1f} points")
 # points to each side, and another seed moves it as well. Can you tell order and
 # schedule from luck? One run can't. That is a finding, too.
 
-# %% [markdown] exercise="9.9"
+# %% [markdown] exercise="9.M"
 # **Why is it so bad?** Write what your experiments say about: the number of reviews,
 # order, schedule, padding, and neighbouring stars. Keep apart what you measured, what
 # you measured without a clear result, and what you only suspect. Eight sentences.
 
-# %% [markdown] answer="9.9"
+# %% [markdown] answer="9.M"
 # ### BEGIN SOLUTION
 # **Model answer.** First, bad compared with what? Chance is 20 % and a loss of ln 5 =
 # 1.609, the best bag of words has about 53 %, and the model is above both. The number
@@ -1159,7 +1159,7 @@ print(f"standard error of each: {100 * error:.1f} points")
 # %% [markdown] slide="slide"
 # ## Your turn
 
-# %% [markdown] exercise="9.10"
+# %% [markdown] exercise="9.N"
 # Get the best accuracy that you can. Ideas: more passes, other rates, fewer frozen
 # layers, label smoothing, a loss that knows that 4 is near 5, an average of several
 # seeds, an average with the bag of words. **One rule**: choose on reviews of the

@@ -19,7 +19,7 @@
 # 45 minutes: why, and the counting model (5), block and GPT (10), the shift and the
 # copying model (7), one merge by hand (4), the cache with a pencil (7), the contest and
 # its honest result (5), recall and the two heads (7). Start both trainings before the
-# break. Leave 10.4, 10.6 and 10.7 for the lab. Usual trouble: the shift (who foresees
+# break. Leave 10.E, 10.G and 10.H for the lab. Usual trouble: the shift (who foresees
 # whom?), and the mask of several new tokens under a cache.
 
 # %%
@@ -110,12 +110,12 @@ show("bits by counting pairs", pair_bits, digits=2)
 # before them, and the way past them is free. No token may see a later one, **ever**, so
 # the block makes its own mask.
 
-# %% [markdown] exercise="10.1"
+# %% [markdown] exercise="10.A"
 # Build it. The course's attention takes (query, key, value, mask) and returns one
 # tensor: it keeps the weights to itself. Dropout belongs on what each sublayer adds.
 
 
-# %% exercise="10.1"
+# %% exercise="10.A"
 class GPTBlock(nn.Module):
     """Look back, then think.
 
@@ -154,7 +154,7 @@ class GPTBlock(nn.Module):
 
 
 # %%
-check("10.1", GPTBlock)
+check("10.A", GPTBlock)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -181,7 +181,7 @@ changed[:, 3] = torch.randn(12)  # another token at place 3
 moved = (block(changed) - block(x)).abs().amax((0, 2))  # (T)
 print("places that notice:", (moved > 1e-6).tolist())
 
-# %% [markdown] exercise="10.1b" slide="slide"
+# %% [markdown] exercise="10.B" slide="slide"
 # A published figure explains GPT with the decoder layer of 2017, the look at the source
 # and all. Here are the parts of lesson 05's layer. Which two have to go before it is a
 # GPT block? Give their names as a tuple, in the order in which they are printed.
@@ -190,13 +190,13 @@ print("places that notice:", (moved > 1e-6).tolist())
 layer = DecoderLayer(d_model=12, num_heads=3, d_ff=48, norm_first=True)
 print(*(name for name, _ in layer.named_children()), sep="\n")
 
-# %% exercise="10.1b"
+# %% exercise="10.B"
 ### BEGIN SOLUTION
 must_go = ("cross_attention", "norm2")  # the look at the source, and its norm
 ### END SOLUTION
 
 # %%
-check("10.1b", must_go)
+check("10.B", must_go)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -220,13 +220,13 @@ show("scores", table @ last)
 # The rows 1 and 2 are tokens that this text could go on with, row 0 fits less. The
 # table gets gradients from both ends. These are **tied** embeddings.
 
-# %% [markdown] exercise="10.2"
+# %% [markdown] exercise="10.C"
 # Build GPT. Positions are a table as well, learned, not computed: row 0 for the first
 # token. Their sum goes through dropout, then the blocks, then a last norm. Use the
 # course's `course.GPTBlock`, which takes the same arguments as yours.
 
 
-# %% exercise="10.2"
+# %% exercise="10.C"
 class GPT(nn.Module):
     """Ids in, a score for every next token out.
 
@@ -272,7 +272,7 @@ class GPT(nn.Module):
 
 
 # %%
-check("10.2", GPT)
+check("10.C", GPT)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -332,11 +332,11 @@ piece = "frost"
 print("reads:     ", *piece[:-1])
 print("should say:", *piece[1:])
 
-# %% [markdown] exercise="10.3"
+# %% [markdown] exercise="10.D"
 # Write the loss. It gets the logits of a whole text, and the same text.
 
 
-# %% exercise="10.3"
+# %% exercise="10.D"
 def language_model_loss(logits: Tensor, ids: Tensor) -> Tensor:
     """Cross-entropy of the next token, in nats.
 
@@ -354,7 +354,7 @@ def language_model_loss(logits: Tensor, ids: Tensor) -> Tensor:
 
 
 # %%
-check("10.3", language_model_loss)
+check("10.D", language_model_loss)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -440,11 +440,11 @@ for pair in ("es", "lo", "we"):
 # then on *newest* is n, e, w, es, t. Pairs are counted **within** words: the end of one
 # word and the beginning of the next are no neighbours.
 
-# %% [markdown] exercise="10.4"
+# %% [markdown] exercise="10.E"
 # Write both halves of it: find the pair, and merge it in one word.
 
 
-# %% exercise="10.4"
+# %% exercise="10.E"
 def most_frequent_pair(words: dict[tuple[str, ...], int]) -> tuple[str, str]:
     """The two symbols that stand side by side most often.
 
@@ -487,7 +487,7 @@ def merge(word: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
 
 
 # %%
-check("10.4", most_frequent_pair, merge)
+check("10.E", most_frequent_pair, merge)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -562,13 +562,13 @@ new, keys = 2, 5
 seen = torch.ones(new, keys).tril(diagonal=keys - new)
 show("may attend", seen.int())
 
-# %% [markdown] exercise="10.5"
+# %% [markdown] exercise="10.F"
 # First one layer: it gets the new tokens only, and the keys and values of the past.
 # Then the whole model: every layer has a past of its own, and the new tokens' positions
 # go on where the past ends. Leave the past itself as it is.
 
 
-# %% exercise="10.5"
+# %% exercise="10.F"
 def attend_on(
     layer: course.CausalSelfAttention,
     x: Tensor,
@@ -631,7 +631,7 @@ def read_on(
 
 
 # %%
-check("10.5", attend_on, read_on)
+check("10.F", attend_on, read_on)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -648,7 +648,7 @@ check("10.5", attend_on, read_on)
 #
 # one layer: old keys, then new ones; the same for values; mask; attention; merge heads;
 # last projection. The model: positions from the length of the past; block by block as
-# in 10.1, each with its own past; collect the pairs; last norm; scores.
+# in 10.A, each with its own past; collect the pairs; last norm; scores.
 # </details>
 
 # %%
@@ -724,19 +724,19 @@ for ours, name in (
     theirs_is = tuple(theirs.transformer.h[0].get_submodule(name).weight.shape)
     print(f"{ours:16} {mine_is!s:12} {name:12} {theirs_is}")
 
-# %% [markdown] exercise="10.6"
+# %% [markdown] exercise="10.G"
 # Copy their numbers into your model. Look at the shapes first: `nn.Linear` keeps its
 # matrix as (out, in), their `Conv1D` as (in, out). One of the four is square and fits
 # both ways. It is stored like the others.
 
 
-# %% exercise="10.6"
+# %% exercise="10.G"
 @torch.no_grad()
 def load_gpt2(mine: nn.Module, theirs: nn.Module) -> nn.Module:
     """Fill a GPT with the numbers of a GPT-2.
 
     Args:
-        mine: embedding, positions, layers, norm; each layer as in 10.1, its attention
+        mine: embedding, positions, layers, norm; each layer as in 10.A, its attention
             with to_qkv and W_o, its feed_forward with W_1 and W_2
         theirs: a GPT2LMHeadModel with as many blocks; in theirs.transformer are wte
             (tokens), wpe (positions), h (the blocks) and ln_f (the last norm)
@@ -765,7 +765,7 @@ def load_gpt2(mine: nn.Module, theirs: nn.Module) -> nn.Module:
 
 
 # %%
-check("10.6", load_gpt2)
+check("10.G", load_gpt2)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -790,9 +790,9 @@ check("10.6", load_gpt2)
 
 # %%
 mine = OwnParts()
-mine.take("10.1", GPTBlock)
-mine.take("10.2", GPT)
-mine.take("10.6", load_gpt2)
+mine.take("10.A", GPTBlock)
+mine.take("10.C", GPT)
+mine.take("10.G", load_gpt2)
 
 # %%
 own = mine.GPT(config).eval()
@@ -964,11 +964,11 @@ show_figure(
 # notes its key. In the second layer a query looks for the value that has noted *its*
 # key. (Olsson et al. 2022 call such a second head an *induction head*.)
 
-# %% [markdown] exercise="10.7"
+# %% [markdown] exercise="10.H"
 # Find the two heads by a score each. Both are mean weights, one number per head.
 
 
-# %% exercise="10.7"
+# %% exercise="10.H"
 def previous_token_score(weights: Tensor) -> Tensor:
     """How much weight falls on the token before?
 
@@ -1008,7 +1008,7 @@ def lookup_score(weights: Tensor, ids: Tensor, pairs: int) -> Tensor:
 
 
 # %%
-check("10.7", previous_token_score, lookup_score)
+check("10.H", previous_token_score, lookup_score)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>

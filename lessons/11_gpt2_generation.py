@@ -16,7 +16,7 @@
 # %% [markdown] slide="notes"
 # 45 minutes: one distribution (5), greedy and its loops (7), temperature, top-k, top-p
 # (13), the misspelt word (8), a beam by hand (7), perplexity and feedback (5). Leave
-# 11.7, 11.7b and best of n for the lab. Usual trouble: the token that crosses p, the
+# 11.J, 11.K and best of n for the lab. Usual trouble: the token that crosses p, the
 # sorted row that is never unsorted, and sums against means in the beam.
 
 # %%
@@ -136,12 +136,12 @@ for temperature in (0.5, 1.0, 2.0):
 #
 # The simplest choice: take the likeliest token, put it behind the text, ask again.
 
-# %% [markdown] exercise="11.1"
+# %% [markdown] exercise="11.A"
 # Continue each prompt of a batch by exactly `max_new_tokens` tokens. The model is one
 # of `transformers`: `model(ids).logits` has the shape (B, T, V).
 
 
-# %% exercise="11.1"
+# %% exercise="11.A"
 @torch.no_grad()
 def greedy(model, ids: Tensor, max_new_tokens: int) -> Tensor:
     """Write the likeliest token, again and again.
@@ -164,7 +164,7 @@ def greedy(model, ids: Tensor, max_new_tokens: int) -> Tensor:
 
 
 # %%
-check("11.1", greedy)
+check("11.A", greedy)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -195,19 +195,19 @@ for beginning in PROMPTS[1:4]:
     begun = tokenizer(beginning, return_tensors="pt").input_ids
     print(repr(tokenizer.decode(sampling.greedy(model, begun, 30)[0])))
 
-# %% [markdown] exercise="11.1b"
+# %% [markdown] exercise="11.B"
 # A published notebook calls `model.generate(ids, max_length=100)` with a prompt of 9
 # tokens, *In a world where AI has become commonplace,*. **How many new tokens does it
 # get, at most?** (The printed sample ends in the middle of a sentence.) Look
 # `max_length` up if you like.
 
-# %% exercise="11.1b"
+# %% exercise="11.B"
 ### BEGIN SOLUTION
 new_tokens = 91  # max_length is the length of it all: 100 - 9
 ### END SOLUTION
 
 # %%
-check("11.1b", new_tokens)
+check("11.B", new_tokens)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -235,12 +235,12 @@ except ValueError as error:
 #
 # Small: nearly greedy. Large: nearly all tokens alike.
 
-# %% [markdown] exercise="11.2"
+# %% [markdown] exercise="11.C"
 # Apply the temperature to scores. Return scores again, so that other filters can
 # follow.
 
 
-# %% exercise="11.2"
+# %% exercise="11.C"
 def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
     """Make a distribution sharper (below 1) or flatter (above 1).
 
@@ -257,7 +257,7 @@ def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
 
 
 # %%
-check("11.2", apply_temperature)
+check("11.C", apply_temperature)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -296,13 +296,13 @@ assert tails == sorted(tails)
 # %% [markdown] slide="slide"
 # ## Top-k: the likeliest few
 
-# %% [markdown] exercise="11.3"
+# %% [markdown] exercise="11.D"
 # Keep the k likeliest tokens of each row and block the others. Tokens that are **as
 # likely as the k-th** stay as well: there is no reason to prefer one of them. And k may
 # be 1, or larger than the vocabulary.
 
 
-# %% exercise="11.3"
+# %% exercise="11.D"
 def top_k_filter(logits: Tensor, k: int) -> Tensor:
     """Block all but the k highest scores, and those equal to the k-th.
 
@@ -321,7 +321,7 @@ def top_k_filter(logits: Tensor, k: int) -> Tensor:
 
 
 # %%
-check("11.3", top_k_filter)
+check("11.D", top_k_filter)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -375,14 +375,14 @@ for beginning in beginnings:
 # size follows the model: small where it is sure, large where it is not. (Holtzman et
 # al. called it *nucleus sampling*.)
 
-# %% [markdown] exercise="11.4"
+# %% [markdown] exercise="11.E"
 # Write it. The token that brings the sum to p is kept, or the set would not reach p.
 # The likeliest token is always kept, also with p = 0. With p = 1 nothing is blocked, up
 # to rounding. Of **equally likely** tokens only as many stay as are needed, whichever.
 # Each score stays at its own place.
 
 
-# %% exercise="11.4"
+# %% exercise="11.E"
 def top_p_filter(logits: Tensor, p: float) -> Tensor:
     """Keep the smallest set of likeliest tokens that has probability p.
 
@@ -405,7 +405,7 @@ def top_p_filter(logits: Tensor, p: float) -> Tensor:
 
 
 # %%
-check("11.4", top_p_filter)
+check("11.E", top_p_filter)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -466,10 +466,10 @@ play(draw.choosing({prompt: last, **rows}, pieces))
 
 # %%
 mine = OwnParts()
-mine.take("11.1", greedy)
-mine.take("11.2", apply_temperature)
-mine.take("11.3", top_k_filter)
-mine.take("11.4", top_p_filter)
+mine.take("11.A", greedy)
+mine.take("11.C", apply_temperature)
+mine.take("11.D", top_k_filter)
+mine.take("11.E", top_p_filter)
 
 # %% tags=["nbval-check-output"]
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
@@ -521,12 +521,12 @@ print([tokenizer.decode([one]) for one in begun[0].tolist()])
 # Without the setting all six are right. With it none is. To find out why, build the
 # weapon yourself.
 
-# %% [markdown] exercise="11.5"
+# %% [markdown] exercise="11.F"
 # No run of n tokens may be written twice. Block each token that would complete a run
 # which stands in the text already. Each row of the batch has its own past.
 
 
-# %% exercise="11.5"
+# %% exercise="11.F"
 def no_repeat_ngram_filter(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     """Block every token that would write a run of n tokens for the second time.
 
@@ -551,7 +551,7 @@ def no_repeat_ngram_filter(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 
 # %%
-check("11.5", no_repeat_ngram_filter)
+check("11.F", no_repeat_ngram_filter)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -576,18 +576,18 @@ show(
     no_repeat_ngram_filter(torch.zeros(1, 4), torch.tensor([[0, 1, 2, 0]]), 2),
 )
 
-# %% [markdown] exercise="11.5b" slide="subslide"
+# %% [markdown] exercise="11.G" slide="subslide"
 # **Solve the case.** Which pair of tokens was used up, so that the model could not
 # write it again? Give the texts of both tokens, spaces included, as a tuple like `("a",
 # "b")`.
 
-# %% exercise="11.5b"
+# %% exercise="11.G"
 ### BEGIN SOLUTION
 forbidden = (" don", "'t")
 ### END SOLUTION
 
 # %%
-check("11.5b", forbidden)
+check("11.G", forbidden)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -647,13 +647,13 @@ show_figure(
 # smaller, so the sum likes short texts best: an empty one is hard to beat. The usual
 # repair is the **mean**: the sum divided by the number of *new* tokens.
 
-# %% [markdown] exercise="11.6"
+# %% [markdown] exercise="11.H"
 # Write beam search for one prompt. In each round, every unfinished text is continued by
 # every token; of all candidates, finished ones included, the `width` with the highest
 # **sum** go on. At the end the one with the highest **mean** wins.
 
 
-# %% exercise="11.6"
+# %% exercise="11.H"
 @torch.no_grad()
 def beam_search(
     model, ids: Tensor, max_new_tokens: int, width: int, end: int | None = None
@@ -692,7 +692,7 @@ def beam_search(
 
 
 # %%
-check("11.6", beam_search)
+check("11.H", beam_search)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -723,7 +723,7 @@ print(f"{mean:.3f} per token: {tokenizer.decode(found[0])}")
 # `eos_token_id=None` nothing ends a text, so all have the same length.
 
 # %%
-mine.take("11.6", beam_search)
+mine.take("11.H", beam_search)
 library = {"do_sample": False, "max_new_tokens": 8, "pad_token_id": 0}
 endless = library | {"eos_token_id": None}
 begun = [tokenizer(one, return_tensors="pt") for one in PROMPTS]
@@ -761,13 +761,13 @@ print(f"with an end: the same on {same} of {len(begun)} prompts")
 # 100 tokens, temperature 0.7, top-k 50, top-p 0.95, no pair of tokens twice. The order
 # of `transformers`: n-grams, temperature, top-k, top-p, draw.
 
-# %% [markdown] exercise="11.7"
+# %% [markdown] exercise="11.J"
 # Write `generate_text`, from prompt to text. Use your own filters or those of
 # `helpers.generation.sampling`. Draw with `torch.multinomial` and the generator that is
 # given, so that the same seed writes the same text. Stop at the end token.
 
 
-# %% exercise="11.7"
+# %% exercise="11.J"
 @torch.no_grad()
 def generate_text(
     model,
@@ -780,17 +780,17 @@ def generate_text(
     no_repeat_ngram_size: int = 2,
     generator: torch.Generator | None = None,
 ) -> str:
-    """Continue a prompt by lot.
+    """Continue a prompt with tokens that are drawn at random.
 
     Args:
         model: model(ids).logits are scores (B, T, V)
         tokenizer: tokenizer(text, return_tensors="pt").input_ids; decode; eos_token_id
         prompt: the beginning
         max_new_tokens: how many tokens are added at most
-        temperature: of the scores, as in 11.2
-        top_k: how many of the likeliest tokens are left, as in 11.3
-        top_p: what probability is left, as in 11.4
-        no_repeat_ngram_size: no run of so many tokens twice, as in 11.5
+        temperature: divides the scores, as in 11.C
+        top_k: how many of the most likely tokens are kept, as in 11.D
+        top_p: the probability that the kept tokens have together, as in 11.E
+        no_repeat_ngram_size: no run of this many tokens occurs twice, as in 11.F
         generator: where the randomness comes from
 
     Returns:
@@ -812,7 +812,7 @@ def generate_text(
 
 
 # %%
-check("11.7", generate_text)
+check("11.J", generate_text)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -871,12 +871,12 @@ print(mask.int())
 # attention. And **positions**: GPT-2 adds a learned vector for each place. Alone, the
 # prompt began at place 0, so it has to begin at 0 here.
 
-# %% [markdown] exercise="11.7b"
+# %% [markdown] exercise="11.K"
 # Write the positions of a left-padded batch. A padded place may have any position, as
 # long as the model has it: from 0 to T − 1.
 
 
-# %% exercise="11.7b"
+# %% exercise="11.K"
 def positions_of(mask: Tensor) -> Tensor:
     """Count each prompt's places from its own first token.
 
@@ -893,7 +893,7 @@ def positions_of(mask: Tensor) -> Tensor:
 
 
 # %%
-check("11.7b", positions_of)
+check("11.K", positions_of)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -964,11 +964,11 @@ print(f"{len(broken)} token in all; {prompt!r} becomes {broken(prompt).input_ids
 # Of how many equally likely tokens did the model choose, on average? 1 would be perfect
 # foresight, the size of the vocabulary plain guessing.
 
-# %% [markdown] exercise="11.8"
+# %% [markdown] exercise="11.L"
 # Compute it for one text. The first token has nothing before it and is not predicted.
 
 
-# %% exercise="11.8"
+# %% exercise="11.L"
 @torch.no_grad()
 def perplexity(model, ids: Tensor) -> float:
     """How surprising a text is for a model, per token.
@@ -988,7 +988,7 @@ def perplexity(model, ids: Tensor) -> float:
 
 
 # %%
-check("11.8", perplexity)
+check("11.L", perplexity)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1122,12 +1122,12 @@ assert len(set(noisy)) == 8 and steady == sampling.perplexity(model, text)
 # public and licensed ones. And GPT-3 is built as GPT-2 is, of decoder layers only: you
 # saw that above.
 
-# %% [markdown] exercise="11.9"
+# %% [markdown] exercise="11.M"
 # **What does RLHF add to a model that was trained on next tokens alone, and what does
 # it not add?** Name the steps, say what each is trained on, and one thing that can go
 # wrong. Eight sentences or so.
 
-# %% [markdown] answer="11.9"
+# %% [markdown] answer="11.M"
 # ### BEGIN SOLUTION
 # **Model answer.** Pretraining teaches which token is likely to follow, in texts of all
 # kinds; it does not ask whether an answer is helpful or true. RLHF starts from such a

@@ -31,7 +31,7 @@ class Person(NotebookClient):
 
         def naming(kind, content=None, **more):
             if kind == "execute_request":
-                more["metadata"] = {"cellId": "ex-0-1"}
+                more["metadata"] = {"cellId": "ex-0-A"}
             return message(kind, content, **more)
 
         client.session.msg = naming

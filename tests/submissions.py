@@ -47,7 +47,7 @@ def filled(
     """A short notebook with some answer cells filled in.
 
     Args:
-        answers: "ex-2-2" -> its source.
+        answers: "ex-2-B" -> its source.
         notebook: What to start from instead.
     """
     notebook = notebook or short(released())

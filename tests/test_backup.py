@@ -27,9 +27,9 @@ def work(tmp_path):
     (work / lab.MARKER).write_text("{}")
     (work / lab.LOCK).touch()
     (work / ".secret").write_text("no")
-    (work / progress.NAME).write_text('{"2.1": "passed"}')
+    (work / progress.NAME).write_text('{"2.A": "passed"}')
     (work / kept.FOLDER).mkdir()
-    (work / kept.FOLDER / "2.1.py").write_text("softmax = 1")
+    (work / kept.FOLDER / "2.A.py").write_text("softmax = 1")
     return work
 
 
@@ -43,7 +43,7 @@ def clock(monkeypatch):
 
 
 INSIDE = {
-    "work/.answers/2.1.py",
+    "work/.answers/2.A.py",
     "work/.course.json",
     "work/.progress.json",
     "work/02.ipynb",
@@ -145,7 +145,7 @@ def test_an_export_goes_on_elsewhere(work, tmp_path):
     (notebooks / "03.ipynb").write_text("new")
     lab.copy_notebooks(notebooks, there / "work")
     assert (there / "work" / "02.ipynb").read_text() == "answers"
-    assert progress.read(there / "work") == {"2.1": "passed"}
+    assert progress.read(there / "work") == {"2.A": "passed"}
 
 
 @pytest.mark.parametrize(

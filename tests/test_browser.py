@@ -28,7 +28,7 @@ from helpers.checks.standing import of_lesson
 ROOT = Path(__file__).resolve().parent.parent
 LESSON, SOLUTION = "02_attention.ipynb", "solution_02.ipynb"
 STAYS = ".git .venv work backups build slides __pycache__ .*_cache".split()
-STUB, CHECK = "def scaled_dot_product_attention(", 'check("2.2"'
+STUB, CHECK = "def scaled_dot_product_attention(", 'check("2.B"'
 MINUTE = 60_000  # milliseconds
 THEMES = ["JupyterLab Light", "JupyterLab Dark"]
 
@@ -50,7 +50,7 @@ def scaled_dot_product_attention(query, key, value, mask=None):
 WRONG = RIGHT.replace(" / query.shape[-1] ** 0.5", "")
 BORROWED = """\
 from helpers.checks import borrow
-scaled_dot_product_attention = borrow("2.2")
+scaled_dot_product_attention = borrow("2.B")
 """
 
 
@@ -272,7 +272,7 @@ def test_the_untouched_exercise_is_not_attempted(student):
     student.run(student.stub)
     said = student.told(CHECK)
     student.shot("not_attempted")
-    assert "2.2" in said and "not attempted" in said.lower()
+    assert "2.B" in said and "not attempted" in said.lower()
     assert len(said.splitlines()) < 12 and "Traceback" not in said
     assert student.complaints(CHECK) == 0
 
@@ -282,7 +282,7 @@ def test_a_wrong_answer_gets_its_diagnosis(student):
     student.run(student.stub)
     said = " ".join(student.told(CHECK).split())
     student.shot("wrong")
-    known = {one.name: one for one in find("2.2").misconceptions}["no scaling"]
+    known = {one.name: one for one in find("2.B").misconceptions}["no scaling"]
     assert (
         " ".join(known.done.split()) in said and " ".join(known.where.split()) in said
     )
@@ -294,7 +294,7 @@ def test_a_right_answer_passes(student):
     student.run(student.stub)
     said = student.told(CHECK)
     student.shot("passed")
-    assert "passed" in said.lower() and find("2.2").proves.split(",")[0] in said
+    assert "passed" in said.lower() and find("2.B").proves.split(",")[0] in said
     assert student.complaints(CHECK) == 0
 
 
@@ -352,11 +352,11 @@ HALF = "half.ipynb"
 OVERVIEW = "from helpers.student.overview import progress\n\nprogress()"
 USES = ("SelfAttention(d_model=64", "looks_healthy(suspicious_attention)")
 CARDS = {  # grade id -> what the student wrote, and the label of the card
-    "ex-2-1": ("def softmax(x, dim):\n    return x.exp()", "✗ wrong"),
-    "ex-2-2": (RIGHT, "✓ passed"),
-    "ex-2-3": ("def softmax_jacobian(z):\n    return z.nope", "✗ raised"),
-    "ex-2-4": (None, "○ not attempted"),
-    "ex-2-6": ('query_for = borrow("2.6")', "○ borrowed, not counted"),
+    "ex-2-A": ("def softmax(x, dim):\n    return x.exp()", "✗ wrong"),
+    "ex-2-B": (RIGHT, "✓ passed"),
+    "ex-2-F": ("def softmax_jacobian(z):\n    return z.nope", "✗ raised"),
+    "ex-2-C": (None, "○ not attempted"),
+    "ex-2-J": ('query_for = borrow("2.J")', "○ borrowed, not counted"),
 }
 # Every text of a card: its words, and its contrast with what lies behind it.
 CONTRASTS = """card => {
@@ -389,7 +389,7 @@ def half(context, address, course):
     given.cells += [
         cell
         for cell in submissions.released().cells
-        if cell.cell_type == "markdown" and cell.id == "ex-2-4-task"
+        if cell.cell_type == "markdown" and cell.id == "ex-2-C-task"
     ]
     uses = [one for one in submissions.released().cells if USES[0] in one.source]
     uses += [one for one in submissions.released().cells if USES[1] in one.source]
@@ -413,7 +413,7 @@ def test_run_all_goes_on_through_a_half_filled_notebook(half):
     assert half.errors() == []
     for name, (_, label) in CARDS.items():
         assert card(half, name).inner_text().startswith(label)
-    for use, number in zip(USES, ("2.4", "2.5"), strict=True):
+    for use, number in zip(USES, ("2.C", "2.D"), strict=True):
         cell = half.cell(half.number(use))
         said = cell.locator(".jp-OutputArea").inner_text().strip()
         assert (
@@ -422,7 +422,7 @@ def test_run_all_goes_on_through_a_half_filled_notebook(half):
 
 
 def test_the_evidence_is_folded_and_opens_on_a_click(half):
-    found = card(half, "ex-2-1")
+    found = card(half, "ex-2-A")
     case = found.get_by_text("Case: ")
     case.wait_for(state="hidden")
     found.locator("summary").click()
@@ -445,11 +445,11 @@ def test_every_card_can_be_read_in_both_themes(half, theme):
 
 
 def test_a_pass_leads_to_the_next_exercise(half):
-    found = card(half, "ex-2-2")
+    found = card(half, "ex-2-B")
     assert "1 of 4 ★ in this lesson." in found.inner_text()
     inside = """() => [...document.querySelectorAll('.jp-Notebook h3')].some(one => {
       const place = one.getBoundingClientRect();
-      return one.innerText.includes('Exercise 2.4')
+      return one.innerText.includes('Exercise 2.C')
           && place.top >= 0 && place.bottom <= innerHeight;
     })"""
     assert not half.page.evaluate(inside)
@@ -460,15 +460,15 @@ def test_a_pass_leads_to_the_next_exercise(half):
 
 def test_a_card_that_came_with_a_notebook_can_be_read(context, address, course):
     """JupyterLab cleans what it did not see run, such as a notebook handed in."""
-    report = judge("2.1", lambda x, dim: x.exp())
-    page = made_card(report, find("2.1"), of_lesson(2, {}))
+    report = judge("2.A", lambda x, dim: x.exp())
+    page = made_card(report, find("2.A"), of_lesson(2, {}))
     shown = new_output("display_data", data={"text/html": page})
-    cells = [new_code_cell('check("2.1", softmax)', outputs=[shown])]
+    cells = [new_code_cell('check("2.A", softmax)', outputs=[shown])]
     spec = submissions.released().metadata  # else JupyterLab asks for a kernel
     made = new_notebook(cells=cells, metadata=spec)
     nbformat.write(made, course / "work" / "handed_in.ipynb")
     with opened(context, address, "handed_in.ipynb") as notebook:
-        contrasts = card(notebook, "ex-2-1").evaluate(CONTRASTS)
+        contrasts = card(notebook, "ex-2-A").evaluate(CONTRASTS)
         assert not notebook.page.evaluate(f"() => {CODE}[0].model.trusted")
         assert "✗ wrong" in [text.strip() for text, _ in contrasts]
         assert min(contrast for _, contrast in contrasts) >= 4.5
@@ -485,7 +485,7 @@ def test_progress_is_there_after_a_restart(half, course):
     assert row.search(half.told("overview import progress"))
     half.shot("progress")
     kept = (course / "work" / ".progress.json").read_text()
-    assert '"2.2": "passed"' in kept and '"2.6": "borrowed"' in kept
+    assert '"2.B": "passed"' in kept and '"2.J": "borrowed"' in kept
 
 
 # --- a solution, as it is cloned and run again ----------------------------------------

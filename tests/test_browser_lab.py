@@ -78,8 +78,8 @@ def test_lines_of_prose_end_where_they_can_be_read(page):
 def test_links_lead_to_the_next_lesson_its_exercises_and_its_answers(page):
     follow(page, "01 Embeddings")
     shows(page, "01_embeddings.ipynb")
-    follow(page, "1.2 →")
-    heading = page.locator(".jp-Notebook:visible h3", has_text="Exercise 1.2:").first
+    follow(page, "1.D →")
+    heading = page.locator(".jp-Notebook:visible h3", has_text="Exercise 1.D:").first
 
     def look():
         assert 0 < heading.bounding_box()["y"] < 400

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from string import ascii_uppercase
 
 import nbformat
 import pytest
@@ -31,11 +32,11 @@ def exercise(number, kind="function", *names, **more):
 
 
 EXERCISES = (
-    exercise("7.1", "function", "double", points=2, core=True),
-    exercise("7.2", "class", "Layer", points=1),
-    exercise("7.3", "value", "first", "second"),
-    exercise("7.4", "written", points=3),
-    exercise("7.5", "open"),
+    exercise("7.A", "function", "double", points=2, core=True),
+    exercise("7.B", "class", "Layer", points=1),
+    exercise("7.C", "value", "first", "second"),
+    exercise("7.D", "written", points=3),
+    exercise("7.F", "open"),
 )
 
 LESSON = '''\
@@ -49,10 +50,10 @@ from torch import nn
 
 from helpers.checks import check
 
-# %% [markdown] exercise="7.1"
+# %% [markdown] exercise="7.A"
 # Double it.
 
-# %% exercise="7.1"
+# %% exercise="7.A"
 def double(x):
     """Twice x."""
     given = x + 0
@@ -64,7 +65,7 @@ def double(x):
 
 
 # %%
-check("7.1", double)
+check("7.A", double)
 
 # %% tags=["nbval-check-output"] slide="fragment"
 print("same")
@@ -75,10 +76,10 @@ print("same again")
 # %%
 print("same again")
 
-# %% [markdown] exercise="7.2"
+# %% [markdown] exercise="7.B"
 # A layer.
 
-# %% exercise="7.2"
+# %% exercise="7.B"
 class Layer(nn.Module):
     def __init__(self, width):
         super().__init__()
@@ -97,15 +98,15 @@ class Layer(nn.Module):
 
 
 # %%
-check("7.2", Layer)
+check("7.B", Layer)
 
-# %% [markdown] exercise="7.3"
+# %% [markdown] exercise="7.C"
 # Two numbers.
 
 # %% locked=true
 evidence = "a bug to be hunted"
 
-# %% exercise="7.3"
+# %% exercise="7.C"
 ### BEGIN SOLUTION
 first = 5**0.5
 second: int = (
@@ -114,17 +115,17 @@ second: int = (
 ### END SOLUTION
 
 # %%
-check("7.3", first, second)
+check("7.C", first, second)
 
-# %% [markdown] exercise="7.4"
+# %% [markdown] exercise="7.D"
 # Why?
 
-# %% [markdown] answer="7.4"
+# %% [markdown] answer="7.D"
 # ### BEGIN SOLUTION
 # Because of reasons that a student should find.
 # ### END SOLUTION
 
-# %% [markdown] exercise="7.5"
+# %% [markdown] exercise="7.F"
 # Measure it.
 '''
 
@@ -211,33 +212,34 @@ import torch
 
 from helpers.checks import check
 
-# %% [markdown] exercise="0.1"
+# %% [markdown] exercise="0.A"
 # Task.
 
-# %% exercise="0.1"
+# %% exercise="0.A"
 def row_means(x):
     ### BEGIN SOLUTION
     return x.mean(-1)
     ### END SOLUTION
 
 # %%
-check("0.1", row_means)
+check("0.A", row_means)
 
-# %% [markdown] exercise="0.2"
+# %% [markdown] exercise="0.B"
 # Task.
 
-# %% exercise="0.2"
+# %% exercise="0.B"
 def pad_rows(x, length):
     ### BEGIN SOLUTION
     return torch.cat([x, x.new_zeros(length - len(x), x.shape[1])])
     ### END SOLUTION
 
 # %%
-check("0.2", pad_rows)
+check("0.B", pad_rows)
 """
 DIGEST = """
 import hashlib, sys
 from pathlib import Path
+from string import ascii_uppercase
 from tools.build.__main__ import text_of
 from tools.build.notebooks import read, solution, student
 lesson = read(Path(sys.argv[1]))
@@ -269,7 +271,7 @@ def double(x):
     """Twice x."""
     given = x + 0
     result = ...  # twice x
-    raise NotImplementedError("exercise 7.1")'''
+    raise NotImplementedError("exercise 7.A")'''
 CLASS_STUB = """\
 class Layer(nn.Module):
     def __init__(self, width):
@@ -279,7 +281,7 @@ class Layer(nn.Module):
         self.b = ...
 
     def forward(self, x):
-        raise NotImplementedError("exercise 7.2")
+        raise NotImplementedError("exercise 7.B")
 
     def given(self):
         return self.b"""
@@ -287,22 +289,22 @@ class Layer(nn.Module):
 
 def test_stubs_are_what_is_left(built):
     for name, source in (
-        ("ex-7-1", FUNCTION_STUB),
-        ("ex-7-2", CLASS_STUB),
-        ("ex-7-3", "first = ...\nsecond = ..."),
-        ("ex-7-4", "*Write your answer here: double-click this cell.*"),
+        ("ex-7-A", FUNCTION_STUB),
+        ("ex-7-B", CLASS_STUB),
+        ("ex-7-C", "first = ...\nsecond = ..."),
+        ("ex-7-D", "*Write your answer here: double-click this cell.*"),
     ):
         assert cell_of(built.given, name)[1].source == source
 
 
 def test_a_stub_imports_and_says_our_sentence(built):
     names = {}
-    for name in ("ex-7-1", "ex-7-2", "ex-7-3"):
+    for name in ("ex-7-A", "ex-7-B", "ex-7-C"):
         run_cell("from torch import nn", names)
         run_cell(cell_of(built.given, name)[1].source, names)
-    with pytest.raises(NotImplementedError, match="^exercise 7.1$"):
+    with pytest.raises(NotImplementedError, match="^exercise 7.A$"):
         names["double"](3)
-    with pytest.raises(NotImplementedError, match="^exercise 7.2$"):
+    with pytest.raises(NotImplementedError, match="^exercise 7.B$"):
         names["Layer"](3).forward(1)
     assert names["first"] is names["second"] is ...
 
@@ -316,36 +318,36 @@ def double(x):
 
 
 def test_the_solution_has_all_the_code_and_no_markers(built):
-    assert cell_of(built.solved, "ex-7-1")[1].source == SOLVED
-    assert "Because of reasons" in cell_of(built.solved, "ex-7-4")[1].source
+    assert cell_of(built.solved, "ex-7-A")[1].source == SOLVED
+    assert "Because of reasons" in cell_of(built.solved, "ex-7-D")[1].source
     for path in (built.given, built.solved):
         text = path.read_text("utf-8")
         assert "SOLUTION" not in text and "#: " not in text
 
 
 BOX = """\
-<a id="ex-7-1"></a>
+<a id="ex-7-A"></a>
 
-### ★ Exercise 7.1: Title
+### ★ Exercise 7.A: Title
 
 *function · core path · difficulty 2 of 5 · about 6 minutes · 2 points* · \
-[7.2 →](#ex-7-2)
+[7.B →](#ex-7-B)
 
 Double it."""
 
 
 def test_the_box_is_printed_from_what_the_checks_know(built):
-    assert cell_of(built.given, "ex-7-1-task")[1].source == BOX
-    other = cell_of(built.given, "ex-7-2-task")[1].source
+    assert cell_of(built.given, "ex-7-A-task")[1].source == BOX
+    other = cell_of(built.given, "ex-7-B-task")[1].source
     assert "★" not in other and "· more ·" in other and other.count("1 point*") == 1
 
 
 def test_a_check_cell_is_the_check_and_nothing_else(built):
-    source = cell_of(built.given, "ex-7-3-check")[1].source
-    assert source == 'check("7.3", first, second)'
-    assert notebooks.check_call(source) == ("7.3", ("first", "second"))
+    source = cell_of(built.given, "ex-7-C-check")[1].source
+    assert source == 'check("7.C", first, second)'
+    assert notebooks.check_call(source) == ("7.C", ("first", "second"))
     first_edition = f"{notebooks.IMPORT}\n\n{source}"
-    assert notebooks.check_call(first_edition) == ("7.3", ("first", "second"))
+    assert notebooks.check_call(first_edition) == ("7.C", ("first", "second"))
 
 
 @pytest.fixture(scope="module")
@@ -359,19 +361,19 @@ def books():
 
 def test_exercises_are_linked_in_their_order_and_apart_in_both_notebooks(built):
     given, solved = (
-        cell_of(path, "ex-7-2-task")[1].source for path in (built.given, built.solved)
+        cell_of(path, "ex-7-B-task")[1].source for path in (built.given, built.solved)
     )
-    assert given.startswith('<a id="ex-7-2"></a>\n\n### Exercise 7.2')
-    assert "· [← 7.1](#ex-7-1) · [7.3 →](#ex-7-3)\n" in given
+    assert given.startswith('<a id="ex-7-B"></a>\n\n### Exercise 7.B')
+    assert "· [← 7.A](#ex-7-A) · [7.C →](#ex-7-C)\n" in given
     assert given.replace("ex-7", "solved-7") == solved
-    last = cell_of(built.given, "ex-7-5-task")[1].source
-    assert "[← 7.4](#ex-7-4)" in last and "→" not in last
+    last = cell_of(built.given, "ex-7-F-task")[1].source
+    assert "[← 7.D](#ex-7-D)" in last and "→" not in last
 
 
 def test_a_slide_has_no_links_between_exercises(built):
-    source = cell_of(built.solved, "ex-7-2-task")[1].source
+    source = cell_of(built.solved, "ex-7-B-task")[1].source
     assert links.unlinked(source) == (
-        "### Exercise 7.2: Title\n\n*class · more · difficulty 2 of 5 "
+        "### Exercise 7.B: Title\n\n*class · more · difficulty 2 of 5 "
         "· about 7 minutes · 1 point*\n\nA layer."
     )
 
@@ -481,10 +483,10 @@ def test_a_lesson_imports_borrow_with_check_once(books):
 @pytest.mark.parametrize(
     ("name", "grade", "solution", "locked", "points"),
     [
-        ("ex-7-1", False, True, False, None),
-        ("ex-7-1-check", True, False, True, 2),
-        ("ex-7-3-check", True, False, True, 0),
-        ("ex-7-4", True, True, False, 3),
+        ("ex-7-A", False, True, False, None),
+        ("ex-7-A-check", True, False, True, 2),
+        ("ex-7-C-check", True, False, True, 0),
+        ("ex-7-D", True, True, False, 3),
     ],
 )
 def test_nbgrader_is_told_what_to_grade(built, name, grade, solution, locked, points):
@@ -653,7 +655,7 @@ def test_a_solution_is_executed_again_when_its_code_changed(built, old, new):
 
 def test_a_solution_is_executed_again_when_asked_or_not_complete(built):
     assert "executed in" in built.run("--execute")[1]
-    notebook, cell = cell_of(built.solved, "ex-7-2")
+    notebook, cell = cell_of(built.solved, "ex-7-B")
     cell.execution_count = None
     build.write(notebook, built.solved)
     assert "executed in" in built.run()[1]
@@ -686,7 +688,7 @@ def add_output(**output):
     def change(cell):
         cell.outputs = [nbformat.v4.new_output(**output)]
 
-    return damage("solved", "ex-7-1", change)
+    return damage("solved", "ex-7-A", change)
 
 
 def set_to(path_name, name, **values):
@@ -713,32 +715,32 @@ GIVEN, DONE = "notebooks/07_tiny.ipynb", "solutions/07_tiny.ipynb"
 HTML = {"output_type": "display_data"}
 RED = {
     "an edited source": (
-        set_to("given", "ex-7-1", source=FUNCTION_STUB + "\n# mine"),
-        f"{GIVEN}, cell 3 (ex-7-1) is not its lesson's: '- # mine'.",
+        set_to("given", "ex-7-A", source=FUNCTION_STUB + "\n# mine"),
+        f"{GIVEN}, cell 3 (ex-7-A) is not its lesson's: '- # mine'.",
     ),
     "an added blank line": (
-        set_to("given", "ex-7-1", source=FUNCTION_STUB + "\n"),
-        f"{GIVEN}, cell 3 (ex-7-1) is not its lesson's: its blank lines.",
+        set_to("given", "ex-7-A", source=FUNCTION_STUB + "\n"),
+        f"{GIVEN}, cell 3 (ex-7-A) is not its lesson's: its blank lines.",
     ),
     "an edited text": (
-        set_to("given", "ex-7-2-task", source="A layer, they said."),
-        f"{GIVEN}, cell 8 (ex-7-2-task) is not its lesson's: ",
+        set_to("given", "ex-7-B-task", source="A layer, they said."),
+        f"{GIVEN}, cell 8 (ex-7-B-task) is not its lesson's: ",
     ),
     "edited tags": (
-        set_to("given", "ex-7-1-check", metadata={"tags": ["x"]}),
-        "cell 4 (ex-7-1-check) is not its lesson's: its id, type, tags or metadata.",
+        set_to("given", "ex-7-A-check", metadata={"tags": ["x"]}),
+        "cell 4 (ex-7-A-check) is not its lesson's: its id, type, tags or metadata.",
     ),
     "an edited id": (
-        set_to("given", "ex-7-1", id="ex-7-11"),
-        "cell 3 (ex-7-1) is not its lesson's: its id, type, tags or metadata.",
+        set_to("given", "ex-7-A", id="ex-7-11"),
+        "cell 3 (ex-7-A) is not its lesson's: its id, type, tags or metadata.",
     ),
     "more points": (
         damage(
             "given",
-            "ex-7-1-check",
+            "ex-7-A-check",
             lambda cell: cell.metadata["nbgrader"].update(points=9),
         ),
-        "cell 4 (ex-7-1-check) is not its lesson's: its id, type, tags or metadata.",
+        "cell 4 (ex-7-A-check) is not its lesson's: its id, type, tags or metadata.",
     ),
     "metadata of the notebook": (
         notebook_metadata,
@@ -748,14 +750,14 @@ RED = {
     "outputs for students": (
         damage(
             "given",
-            "ex-7-1",
+            "ex-7-A",
             lambda cell: cell.outputs.append(nbformat.v4.new_output("stream", text="")),
         ),
         f"{GIVEN} holds outputs: it is built, not edited.",
     ),
     "an edited solution": (
-        set_to("solved", "ex-7-1", source=SOLVED.replace("2 *", "3 *")),
-        f"{DONE}, cell 3 (ex-7-1) is not its lesson's: '-     result = 3 * given'.",
+        set_to("solved", "ex-7-A", source=SOLVED.replace("2 *", "3 *")),
+        f"{DONE}, cell 3 (ex-7-A) is not its lesson's: '-     result = 3 * given'.",
     ),
     "a lesson that was not built": (
         lambda course: course.edit("# Why?", "# Why not?"),
@@ -771,11 +773,11 @@ RED = {
     ),
     "a stray notebook": (stray, "notebooks/08_stray.ipynb has no lesson: delete it."),
     "a cell that was not executed": (
-        set_to("solved", "ex-7-2", execution_count=None),
+        set_to("solved", "ex-7-B", execution_count=None),
         "solutions/07_tiny.ipynb: not executed from top to bottom.",
     ),
     "a cell that was executed out of order": (
-        set_to("solved", "ex-7-2", execution_count=40),
+        set_to("solved", "ex-7-B", execution_count=40),
         "solutions/07_tiny.ipynb: not executed from top to bottom.",
     ),
     "stderr": (
@@ -843,7 +845,7 @@ def test_a_leaked_line_is_found_wherever_it_stands(built):
     built.run()
     status, said = built.run("--check")
     assert status == 1
-    assert f"{GIVEN} shows a line of the solution of 7.1: 'result = 2 * given'." in said
+    assert f"{GIVEN} shows a line of the solution of 7.A: 'result = 2 * given'." in said
 
 
 def test_a_plain_return_is_not_a_leak(built):
@@ -864,51 +866,51 @@ LOOP = """\
 SOLUTION = LESSON[LESSON.index("    ### BEGIN") : LESSON.index("\n\n# %%\ncheck(")]
 TWICE = SOLUTION.replace("return result", "result = 2 * result")
 OPEN, CLOSE = stubs.BEGIN, stubs.END
-HEADER_75 = '# %% [markdown] exercise="7.5"\n# Measure it.\n'
+HEADER_75 = '# %% [markdown] exercise="7.F"\n# Measure it.\n'
 UNBUILDABLE = {
     "an exercise twice": (
-        ("# %%\nprint", '# %% exercise="7.1"\nprint'),
-        "exercise 7.1 stands twice in 07_tiny.",
+        ("# %%\nprint", '# %% exercise="7.A"\nprint'),
+        "exercise 7.A stands twice in 07_tiny.",
     ),
     "no such exercise": (
-        ('# %% exercise="7.1"', '# %% exercise="7.9"'),
-        "exercise 7.9: helpers/exercises does not have it.",
+        ('# %% exercise="7.A"', '# %% exercise="7.N"'),
+        "exercise 7.N: helpers/exercises does not have it.",
     ),
     "an id without quotes": (
-        ('# %% exercise="7.1"', "# %% exercise=7.1"),
-        'exercise=7.1: write exercise="7.1".',
+        ('# %% exercise="7.A"', "# %% exercise=7.A"),
+        'exercise=7.A: write exercise="7.A".',
     ),
     "no cell": (
-        (LESSON[LESSON.index('# %% [markdown] answer="7.4"') :], HEADER_75),
-        "exercise 7.4 has no cell in 07_tiny.",
+        (LESSON[LESSON.index('# %% [markdown] answer="7.D"') :], HEADER_75),
+        "exercise 7.D has no cell in 07_tiny.",
     ),
     "no task": (
-        ('# %% [markdown] exercise="7.5"', "# %% [markdown]"),
-        "exercise 7.5 needs one text cell that sets it.",
+        ('# %% [markdown] exercise="7.F"', "# %% [markdown]"),
+        "exercise 7.F needs one text cell that sets it.",
     ),
     "no import of check": (
         ("from helpers.checks import check", "import helpers.checks"),
         "`from helpers.checks import check` is missing: its checks need it.",
     ),
     "no check": (
-        ('check("7.1", double)', "print(double)"),
-        "exercise 7.1 has no check in 07_tiny.",
+        ('check("7.A", double)', "print(double)"),
+        "exercise 7.A has no check in 07_tiny.",
     ),
     "a check twice": (
-        ('print("same")', 'check("7.1", double)'),
-        "exercise 7.1 has two checks.",
+        ('print("same")', 'check("7.A", double)'),
+        "exercise 7.A has two checks.",
     ),
     "a check of another name": (
-        ('check("7.1", double)', 'check("7.1", twice)'),
-        "exercise 7.1: its check should ask for double.",
+        ('check("7.A", double)', 'check("7.A", twice)'),
+        "exercise 7.A: its check should ask for double.",
     ),
     "a check in another order": (
-        ('check("7.3", first, second)', 'check("7.3", second, first)'),
-        "exercise 7.3: its check should ask for first, second.",
+        ('check("7.C", first, second)', 'check("7.C", second, first)'),
+        "exercise 7.C: its check should ask for first, second.",
     ),
     "a check of something else": (
-        ('print("same")', 'check("6.1", double)'),
-        "exercise 6.1: helpers/exercises does not have it.",
+        ('print("same")', 'check("6.A", double)'),
+        "exercise 6.A: helpers/exercises does not have it.",
     ),
     "an unknown header": (
         ("# %% locked=true", "# %% lokced=true"),
@@ -916,7 +918,7 @@ UNBUILDABLE = {
     ),
     "no markers": (
         (SOLUTION, "    return 2 * given\n"),
-        f"exercise 7.1: no solution is marked with {OPEN}.",
+        f"exercise 7.A: no solution is marked with {OPEN}.",
     ),
     "no model answer": (
         ("# ### BEGIN SOLUTION\n# Because", "# Because"),
@@ -924,19 +926,19 @@ UNBUILDABLE = {
     ),
     "a marker without its end": (
         (f"    {CLOSE}\n", ""),
-        f"exercise 7.1: {OPEN} without an {CLOSE} after it.",
+        f"exercise 7.A: {OPEN} without an {CLOSE} after it.",
     ),
     "a marker without its beginning": (
         (f"    {OPEN}\n", ""),
-        f"exercise 7.1: {CLOSE} without a {OPEN} before it.",
+        f"exercise 7.A: {CLOSE} without a {OPEN} before it.",
     ),
     "two beginnings": (
         (f"    {CLOSE}\n", f"    {OPEN}\n"),
-        f"exercise 7.1: two {OPEN} without an {CLOSE} between them.",
+        f"exercise 7.A: two {OPEN} without an {CLOSE} between them.",
     ),
     "a misspelt marker": (
         (f"    {OPEN}\n", "    ## Begin solution\n"),
-        "exercise 7.1: '## Begin solution' is not quite a marker.",
+        "exercise 7.A: '## Begin solution' is not quite a marker.",
     ),
     "a solution in any cell": (
         ('print("same")', f"{OPEN}\nsecret = 1\n{CLOSE}"),
@@ -948,23 +950,23 @@ UNBUILDABLE = {
     ),
     "a scaffold of other names": (
         ("    #: result = ...  #", "    #: total = ...  #"),
-        "exercise 7.1: the scaffold has total, its solution has not.",
+        "exercise 7.A: the scaffold has total, its solution has not.",
     ),
     "a scaffold in words": (
         ("    #: result = ...  #", "    #: a line for the student  #"),
-        "exercise 7.1: its scaffold (#:) is not valid Python, line 1.",
+        "exercise 7.A: its scaffold (#:) is not valid Python, line 1.",
     ),
     "code after the solution": (
         (f"    {CLOSE}\n", f"    {CLOSE}\n    return result\n"),
-        "exercise 7.1: code of double follows its solution or goes around it.",
+        "exercise 7.A: code of double follows its solution or goes around it.",
     ),
     "code around the solution": (
         (SOLUTION, LOOP),
-        "exercise 7.1: code of double follows its solution or goes around it.",
+        "exercise 7.A: code of double follows its solution or goes around it.",
     ),
     "two solutions in one function": (
         (SOLUTION, TWICE + SOLUTION),
-        "exercise 7.1: code of double follows its solution or goes around it.",
+        "exercise 7.A: code of double follows its solution or goes around it.",
     ),
     "more than assignments in __init__": (
         ("        self.a, self.b = 1, 2\n", "        print(width)\n"),
@@ -972,7 +974,7 @@ UNBUILDABLE = {
     ),
     "no Python": (
         ("    result = 2 * given", "    result = 2 *"),
-        "exercise 7.1 is not valid Python, line 6.",
+        "exercise 7.A is not valid Python, line 6.",
     ),
 }
 
@@ -992,7 +994,7 @@ def test_a_lesson_that_cannot_be_built_says_why(course, name, command):
 def test_comments_after_the_last_line_of_a_solution_do_no_harm(course):
     course.edit("    return result\n", "    return result\n    # a remark\n\n")
     assert course.run()[0] == 0
-    assert cell_of(course.given, "ex-7-1")[1].source == FUNCTION_STUB
+    assert cell_of(course.given, "ex-7-A")[1].source == FUNCTION_STUB
 
 
 def test_a_function_within_a_function_may_hold_the_solution():
@@ -1000,8 +1002,8 @@ def test_a_function_within_a_function_may_hold_the_solution():
         "def outer(x):\n    def inner(y):\n        ### BEGIN SOLUTION\n"
         "        return y\n        ### END SOLUTION\n\n    return inner(x)"
     )
-    cut = stubs.stub(source, "7.1")
-    assert cut.splitlines()[2] == '        raise NotImplementedError("exercise 7.1")'
+    cut = stubs.stub(source, "7.A")
+    assert cut.splitlines()[2] == '        raise NotImplementedError("exercise 7.A")'
     assert cut.endswith("return inner(x)")
 
 
@@ -1010,7 +1012,7 @@ def test_an_own_raise_of_the_stub_is_left_alone():
         "def f(x):\n    if x < 0:\n        raise ValueError(x)\n"
         "    ### BEGIN SOLUTION\n    return x\n    ### END SOLUTION"
     )
-    assert "raise ValueError(x)" in stubs.stub(source, "7.1")
+    assert "raise ValueError(x)" in stubs.stub(source, "7.A")
 
 
 # --- a real kernel --------------------------------------------------------------------
@@ -1025,8 +1027,8 @@ def test_a_solution_is_executed_in_a_fresh_kernel(tmp_path):
     status, said = course.run()
     assert status == 0 and "built and executed" in said
     assert course.run("--check")[0] == 0
-    done, cell = cell_of(tmp_path / "solutions" / "00_real.ipynb", "ex-0-1-check")
-    assert cell.outputs[0].text.startswith("✓ 0.1 passed.")
+    done, cell = cell_of(tmp_path / "solutions" / "00_real.ipynb", "ex-0-A-check")
+    assert cell.outputs[0].text.startswith("✓ 0.A passed.")
     assert done.metadata["language_info"] == {"name": "python"}
     counts = [c.get("execution_count") for c in done.cells]
     assert counts == [None, 1, 2, None, 3, 4, None, 5, 6, None, 7, None]
@@ -1075,7 +1077,7 @@ def test_nbgrader_accepts_the_metadata(built):
         notebook = nbformat.read(path, nbformat.NO_CONVERT)
         nbformat.validate(notebook)
         validator().validate_nb(notebook)
-    notebook, cell = cell_of(built.given, "ex-7-1")
+    notebook, cell = cell_of(built.given, "ex-7-A")
     cell.metadata["nbgrader"]["grade_id"] = "ex.7.1"
     with pytest.raises(Exception, match="does not match"):
         validator().validate_nb(notebook)
@@ -1143,6 +1145,15 @@ def test_every_stub_of_a_lesson_says_our_sentence_and_nothing_leaks(path):
             blank = blank or f'raise NotImplementedError("exercise {number}")'
             assert blank in cell.source
         assert not cell.get("outputs")
+
+
+@each_lesson
+def test_exercises_have_their_letters_in_reading_order(path):
+    lesson = read(path)
+    marks = [cell.metadata.get("exercise") for cell in lesson.cells]
+    order = list(dict.fromkeys(filter(None, marks)))
+    letters = [one for one in ascii_uppercase if one not in "IO"]
+    assert order == [f"{lesson.number}.{one}" for one in letters[: len(order)]]
 
 
 def test_every_lesson_of_the_checks_is_there():

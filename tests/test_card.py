@@ -11,7 +11,7 @@ from helpers.checks import card, exercises, missing, standing
 from helpers.checks.engine import find, judge
 from helpers.checks.report import Report, borrowed
 
-STANDING = standing.of_lesson(2, {"2.1": "passed", "2.2": "wrong"})
+STANDING = standing.of_lesson(2, {"2.A": "passed", "2.B": "wrong"})
 PAGES = {"light": "#ffffff", "dark": "#111111", "VS Code": "#1f1f1f"}
 
 
@@ -48,7 +48,7 @@ def made(report, done=STANDING):
 
 
 def wrong(query, key, value, mask=None):
-    return find("2.2").references[0](query * query.shape[-1] ** 0.5, key, value, mask)
+    return find("2.B").references[0](query * query.shape[-1] ** 0.5, key, value, mask)
 
 
 def luminance(colour):
@@ -74,7 +74,7 @@ def test_a_label_can_be_read_and_a_border_can_be_seen_on_any_page(colour):
 
 def test_no_other_colour_is_set():
     """All other text takes the page's own colour."""
-    reports = [Report("2.2", one, evidence=("a", "b")) for one in card.COLOURS]
+    reports = [Report("2.B", one, evidence=("a", "b")) for one in card.COLOURS]
     for report in reports[:-1]:
         html = made(report)
         used = set(re.findall(r"#[0-9a-f]{6}", html))
@@ -83,7 +83,7 @@ def test_no_other_colour_is_set():
 
 
 def test_what_happened_comes_first_and_the_evidence_is_folded():
-    report = judge("2.2", wrong)
+    report = judge("2.B", wrong)
     read = Read(made(report))
     order = ("✗ wrong", "core path", "What happened:", "Where to look:", "Stuck?")
     places = [read.shown.index(words) for words in order]
@@ -95,7 +95,7 @@ def test_what_happened_comes_first_and_the_evidence_is_folded():
 
 
 def test_a_mistake_without_a_name_shows_the_difference_first():
-    report = judge("2.2", lambda *_, **__: (1, 2))
+    report = judge("2.B", lambda *_, **__: (1, 2))
     assert report.misconception is None and report.outcome == "wrong"
     read = Read(made(report))
     assert "What happened" not in read.text
@@ -106,7 +106,7 @@ def test_an_error_is_shown_with_its_line_and_meaning():
     def broken(query, key, value, mask=None):
         return query.no_such_thing
 
-    shown = Read(made(judge("2.2", broken))).shown
+    shown = Read(made(judge("2.B", broken))).shown
     assert shown.startswith("✗ raised") and "AttributeError" in shown
     assert "return query.no_such_thing" in shown
 
@@ -114,9 +114,9 @@ def test_an_error_is_shown_with_its_line_and_meaning():
 @pytest.mark.parametrize(
     ("report", "label"),
     [
-        (judge("2.2", ...), "○ not attempted"),
-        (borrowed(find("2.2"), "scaled"), "○ borrowed, not counted"),
-        (Report("2.2", "passed", proven="a, b"), "✓ passed"),
+        (judge("2.B", ...), "○ not attempted"),
+        (borrowed(find("2.B"), "scaled"), "○ borrowed, not counted"),
+        (Report("2.B", "passed", proven="a, b"), "✓ passed"),
     ],
 )
 def test_the_other_outcomes_are_named_by_sign_and_word(report, label):
@@ -125,18 +125,18 @@ def test_the_other_outcomes_are_named_by_sign_and_word(report, label):
 
 
 def test_a_pass_shows_the_core_path_and_leads_to_the_next_exercise():
-    done = standing.of_lesson(2, {"2.1": "passed", "2.2": "passed"})
-    assert [one.id for one in done.core] == ["2.1", "2.2", "2.4", "2.5"]
-    read = Read(made(Report("2.2", "passed", proven="all"), done))
-    assert "2 of 4 ★ in this lesson. Next: ★ 2.4 " in read.text
-    assert read.links == ["x%20y.ipynb#cell-id=ex-2-4-task"]
+    done = standing.of_lesson(2, {"2.A": "passed", "2.B": "passed"})
+    assert [one.id for one in done.core] == ["2.A", "2.B", "2.C", "2.D"]
+    read = Read(made(Report("2.B", "passed", proven="all"), done))
+    assert "2 of 4 ★ in this lesson. Next: ★ 2.C " in read.text
+    assert read.links == ["x%20y.ipynb#cell-id=ex-2-C-task"]
 
 
 def test_what_was_left_behind_comes_after_what_lies_ahead():
-    done = standing.of_lesson(2, {"2.2": "passed", "2.4": "passed", "2.5": "passed"})
-    assert done.after("2.5").id == "2.1" == done.after("nothing").id
-    whole = standing.of_lesson(2, dict.fromkeys("2.1 2.2 2.4 2.5".split(), "passed"))
-    read = Read(made(Report("2.5", "passed", proven="all"), whole))
+    done = standing.of_lesson(2, {"2.B": "passed", "2.C": "passed", "2.D": "passed"})
+    assert done.after("2.D").id == "2.A" == done.after("nothing").id
+    whole = standing.of_lesson(2, dict.fromkeys("2.A 2.B 2.C 2.D".split(), "passed"))
+    read = Read(made(Report("2.D", "passed", proven="all"), whole))
     assert "4 of 4 ★ in this lesson. The core path of this lesson is done." in read.text
     assert read.links == []
 
@@ -165,7 +165,7 @@ def test_links_lead_to_cells_that_every_notebook_has():
 )
 def test_what_a_student_printed_is_shown_and_never_obeyed(text):
     evidence = (f"Your code printed: {text}", "What happened: " + text, "Stuck?")
-    read = Read(made(Report("2.2", "wrong", evidence=evidence)))
+    read = Read(made(Report("2.B", "wrong", evidence=evidence)))
     assert read.text.count(text.replace("`", "")) == 2
     assert set(read.tags) <= {"div", "span", "b", "code", "details", "summary"}
 
@@ -186,16 +186,17 @@ def test_control_codes_and_half_letters_do_not_reach_the_page():
 def test_the_plain_text_is_the_report_s(monkeypatch):
     given = []
     monkeypatch.setattr(card, "display", given.append)
-    report = judge("2.2", wrong)
-    card.show(report, find("2.2"), STANDING)
+    report = judge("2.B", wrong)
+    card.show(report, find("2.B"), STANDING)
     assert given[0]["text/plain"] == str(report)
-    assert given[0]["text/html"] == card.card(report, find("2.2"), STANDING)
+    assert given[0]["text/html"] == card.card(report, find("2.B"), STANDING)
 
 
 @pytest.mark.parametrize(
     ("error", "whose"),
     [
-        (NotImplementedError("exercise 2.3b"), "2.3b"),
+        (NotImplementedError("exercise 2.G"), "2.G"),
+        (NotImplementedError("exercise 2.3b"), "2.G"),
         (NotImplementedError("softmax of an int"), None),
         (TypeError("'ellipsis' object is not callable"), ""),
         (AttributeError("'ellipsis' object has no attribute 'shape'"), ""),

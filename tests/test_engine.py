@@ -540,8 +540,8 @@ def test_no_gradient_is_asked_of_weights_that_are_only_looked_at():
         output, weights = right(query, key, value, mask)
         return output.detach(), weights
 
-    assert judge("2.2", looked_at).outcome == "passed"
-    assert "cut off from autograd" in str(judge("2.2", cut))
+    assert judge("2.B", looked_at).outcome == "passed"
+    assert "cut off from autograd" in str(judge("2.B", cut))
 
 
 # --- two mistakes, clues, symptoms ----------------------------------------------------
@@ -897,7 +897,7 @@ def test_a_change_in_place_keeps_its_name_where_autograd_refuses_it():
     source = """def softmax(x, dim):
     x -= x.amax(dim, keepdim=True)
     return x.exp() / x.exp().sum(dim, keepdim=True)"""
-    report = judge("2.1", typed(source, "softmax"))
+    report = judge("2.A", typed(source, "softmax"))
     assert report.misconception == "input changed in place"
 
 
@@ -906,7 +906,7 @@ def test_own_numbers_overwritten_before_the_gradient_get_a_sentence():
     x = (x - x.amax(dim, keepdim=True)).exp()
     x /= x.sum(dim, keepdim=True)
     return x"""
-    report = judge("2.1", typed(source, "softmax"))
+    report = judge("2.A", typed(source, "softmax"))
     assert (report.outcome, report.misconception) == ("raised", None)
     assert "whose old numbers the gradient still needs" in str(report)
 
@@ -930,7 +930,7 @@ def test_a_neighbour_of_a_known_mistake_does_not_get_its_name():
         def forward(self, x):
             return x + self.table[: x.shape[1]]
 
-    for exercise, answer in (("2.1", clamped), ("1.4b", TooLong)):
+    for exercise, answer in (("2.A", clamped), ("1.J", TooLong)):
         report = judge(exercise, answer)
         assert (report.outcome, report.misconception) == ("wrong", None)
     assert "rows of the table in a buffer: expected 11, got 512" in str(report)
@@ -938,13 +938,13 @@ def test_a_neighbour_of_a_known_mistake_does_not_get_its_name():
 
 @pytest.mark.parametrize(("verdict", "many"), [([True, False], True), (False, False)])
 def test_only_many_verdicts_are_told_to_become_one(verdict, many):
-    text = str(judge("2.5", lambda attend: torch.tensor(verdict)))
+    text = str(judge("2.D", lambda attend: torch.tensor(verdict)))
     assert ("`.all()`" in text) == many
 
 
 @pytest.mark.parametrize(
     ("exercise", "answers"),
-    [("2.3b", (np.array([3, 1]),)), ("3.5b", ((0, 2), " Previous"))],
+    [("2.G", (np.array([3, 1]),)), ("3.H", ((0, 2), " Previous"))],
 )
 def test_a_right_value_passes_however_it_is_written(exercise, answers):
     assert judge(exercise, *answers).outcome == "passed"
@@ -1138,6 +1138,21 @@ def test_a_time_limit_that_ends_within_an_import_waits_for_its_end(
     assert slow_to_import.whole and time.monotonic() < end
 
 
+def test_a_time_limit_within_an_import_holds_as_well(monkeypatch, tmp_path):
+    (tmp_path / "checks_itself.py").write_text(
+        "import time\nfrom helpers.checks.observe import TimeUp, time_limit\n"
+        "end, stopped = time.monotonic() + 2, False\n"
+        "try:\n    with time_limit(0.1):\n"
+        "        while time.monotonic() < end:\n            pass\n"
+        "except TimeUp:\n    stopped = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import checks_itself
+
+    del sys.modules["checks_itself"]
+    assert checks_itself.stopped
+
+
 def test_an_alarm_that_rings_while_a_limit_ends_leaves_nothing_behind():
     def slow(frame, *_):
         if frame.f_code is time_limit.__wrapped__.__code__:
@@ -1203,8 +1218,8 @@ def test_an_error_without_arguments_can_be_drawn():
         (("softmax", abs), "There is no exercise 'softmax': lessons are "),
         (("²", abs), "There is no exercise '²': lessons are "),
         (("", abs), "There is no exercise '': lessons are "),
-        ((99.1, abs), 'in quotes: check("2.2", ...).'),
-        ((abs, "99.1"), 'in quotes: check("2.2", ...).'),
+        ((99.1, abs), 'in quotes: check("2.B", ...).'),
+        ((abs, "99.1"), 'in quotes: check("2.B", ...).'),
         (
             ("99.7", "my text"),
             "Exercise 99.7 has no check: a person reads your answer.",
@@ -1226,12 +1241,12 @@ class Sub(SelfAttention):
 
 
 BORROWED = [
-    ("2.1", softmax),
-    ("2.1", partial(softmax)),
-    ("2.1", partial(softmax, dim=0)),
-    ("2.4", SelfAttention),
-    ("2.4", Sub),
-    ("2.4", type("Deeper", (Sub,), {})),
+    ("2.A", softmax),
+    ("2.A", partial(softmax)),
+    ("2.A", partial(softmax, dim=0)),
+    ("2.C", SelfAttention),
+    ("2.C", Sub),
+    ("2.C", type("Deeper", (Sub,), {})),
 ]
 
 
@@ -1262,8 +1277,8 @@ def test_an_own_answer_beside_a_borrowed_one_is_judged():
 
 
 def test_borrow_lends_the_reference(capsys):
-    assert borrow("2.1") is softmax
-    assert "○ 2.1 borrowed: softmax. Not counted as done." in capsys.readouterr().out
+    assert borrow("2.A") is softmax
+    assert "○ 2.A borrowed: softmax. Not counted as done." in capsys.readouterr().out
     assert borrow("99.2") == PAIR.references
 
 
@@ -1276,12 +1291,12 @@ def test_what_cannot_be_told_apart_from_an_own_answer_is_not_lent(exercise):
 def test_nothing_is_lent_while_grading(monkeypatch):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     with pytest.raises(CheckFailed, match="no points"):
-        borrow("2.1")
+        borrow("2.A")
 
 
 def test_calling_the_course_is_not_borrowing():
     own = typed("def softmax(x, dim):\n    return torch.softmax(x, dim)", "softmax")
-    assert not judge("2.1", own).borrowed
+    assert not judge("2.A", own).borrowed
 
 
 # --- in a real shell ------------------------------------------------------------------

@@ -22,7 +22,7 @@ def a_buffer_assigned_first():
         (lambda: X @ nn.Linear(4, 2), "A layer is called like a function"),
         (lambda: "abc"[X.topk(2)[1][0]], "`topk`, `sort` and `max(dim)` return two"),
         (lambda: ["a"][X], "A list takes one whole number"),
-        (lambda: X.norm(axis=1), "`axis` is called `dim` here"),
+        (lambda: X.norm(axis=1), "`axis` is called `dim` in torch"),
         (lambda: torch.softmax(X, dim=1, wrong=2), "that it does not accept"),
         (
             lambda: F.cross_entropy(torch.tensor([1, 2]), torch.ones(2, 3)),

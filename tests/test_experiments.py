@@ -171,7 +171,7 @@ def test_lesson_01_tells_of_the_letters_what_the_table_says():
     table = page.measured(tool.PAGE.read_text("utf-8"))["letters"]
     rows = [line.split("|")[2:5] for line in re.findall(r"^\| \d.*$", table, re.M)]
     _, after, shuffled = zip(*(map(int, row) for row in rows), strict=True)
-    assert len(rows) == 10 and set(after) == {5}
+    assert len(rows) == 30 and set(after) == {5}
     lesson = (tool.ROOT / "lessons" / "01_embeddings.py").read_text("utf-8")
     told = re.sub(r"\s+(# )?", " ", lesson)
     assert "between none and four of them" in told

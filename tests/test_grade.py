@@ -16,6 +16,7 @@ import nbformat
 import pytest
 
 from tests import submissions as handed
+from tests.first_edition import pack
 from tests.hostile import attacks
 from tools.grading import __main__ as grade
 from tools.grading import (
@@ -236,8 +237,8 @@ def test_an_untouched_notebook_needs_no_repair(released):
 
 
 def test_answers_and_own_cells_stay(released):
-    mine = handed.filled({"ex-2-1": "mine"}, handed.released())
-    handed.with_cell(mine, "ex-2-1", "a helper of my own")
+    mine = handed.filled({"ex-2-A": "mine"}, handed.released())
+    handed.with_cell(mine, "ex-2-A", "a helper of my own")
     notebook, notes = restore.restore(parsed(mine), released)
     sources = [cell.source for cell in notebook.cells]
     assert sources.index("a helper of my own") == sources.index("mine") - 1
@@ -247,28 +248,28 @@ def test_answers_and_own_cells_stay(released):
 @pytest.mark.parametrize("strip", ["metadata", "id", "both"])
 def test_an_edited_check_is_put_back_however_it_is_known(released, strip):
     mine = handed.released()
-    cell = mine.cells[handed.place(mine, "ex-2-2-check")]
-    cell.source = 'check("2.2", lambda *a: None)  # mine'
+    cell = mine.cells[handed.place(mine, "ex-2-B-check")]
+    cell.source = 'check("2.B", lambda *a: None)  # mine'
     if strip in ("metadata", "both"):
         cell.metadata = {"tags": ["skip-execution"]}
     if strip in ("id", "both"):
         cell.id = "other"
     notebook, notes = restore.restore(parsed(mine), released)
-    original = released.cells[handed.place(released, "ex-2-2-check")]
+    original = released.cells[handed.place(released, "ex-2-B-check")]
     [back] = [c for c in notebook.cells if c.metadata == original.metadata]
     assert back.source == original.source
-    assert notes == ["ex-2-2-check was edited: the released text was run"]
+    assert notes == ["ex-2-B-check was edited: the released text was run"]
 
 
 def test_a_check_that_was_made_text_is_code_again(released):
     mine = handed.released()
-    place = handed.place(mine, "ex-2-2-check")
+    place = handed.place(mine, "ex-2-B-check")
     mine.cells[place] = nbformat.v4.new_markdown_cell(
         mine.cells[place].source, metadata=mine.cells[place].metadata
     )
     notebook, notes = restore.restore(parsed(mine), released)
     assert notebook.cells[place].cell_type == "code"
-    assert notes == ["ex-2-2-check was a markdown cell: changed back"]
+    assert notes == ["ex-2-B-check was a markdown cell: changed back"]
     nbformat.validate(notebook)
 
 
@@ -296,21 +297,21 @@ def test_deleted_checks_come_back_behind_their_answers(released):
 
 def test_a_deleted_answer_cell_does_not_come_back(released):
     mine = handed.released()
-    del mine.cells[handed.place(mine, "ex-2-1")]
-    handed.with_cell(mine, "ex-2-1-check", "def softmax(x, dim): ...")
+    del mine.cells[handed.place(mine, "ex-2-A")]
+    handed.with_cell(mine, "ex-2-A-check", "def softmax(x, dim): ...")
     notebook, notes = restore.restore(parsed(mine), released)
-    assert notes == ["ex-2-1 is missing"]
-    assert not any('"exercise 2.1")' in cell.source for cell in notebook.cells)
+    assert notes == ["ex-2-A is missing"]
+    assert not any('"exercise 2.A")' in cell.source for cell in notebook.cells)
 
 
 def test_of_cells_that_stand_twice_the_last_counts(released):
     mine = handed.released()
-    place = handed.place(mine, "ex-2-1-check")
+    place = handed.place(mine, "ex-2-A-check")
     mine.cells.insert(0, mine.cells[place].copy())
     notebook, notes = restore.restore(parsed(mine), released)
     assert "nbgrader" not in notebook.cells[0].metadata
-    assert notebook.cells[place + 1].metadata.nbgrader.grade_id == "ex-2-1-check"
-    assert notes == ["ex-2-1-check stands twice: the last one counts"]
+    assert notebook.cells[place + 1].metadata.nbgrader.grade_id == "ex-2-A-check"
+    assert notes == ["ex-2-A-check stands twice: the last one counts"]
 
 
 def test_line_ends_of_windows_are_not_an_edit(released):
@@ -334,14 +335,14 @@ def test_an_old_notebook_without_ids_is_read(released):
 def test_what_an_answer_has_no_reason_to_mention_is_pointed_out(released):
     usual = restore.usual_names(handed.solved())
     answers = {
-        "ex-2-1": "import sys\nsys.modules['x'] = 1",
-        "ex-2-2": "def scaled_dot_product_attention(q, k, v, mask=None):\n"
+        "ex-2-A": "import sys\nsys.modules['x'] = 1",
+        "ex-2-B": "def scaled_dot_product_attention(q, k, v, mask=None):\n"
         "    return attention(q, k, v, mask)",
     }
     mine, _ = restore.restore(parsed(handed.filled(answers)), released)
     assert restore.suspects(mine, released, usual) == [
-        "ex-2-1 mentions sys.modules",
-        "ex-2-2 mentions attention",
+        "ex-2-A mentions sys.modules",
+        "ex-2-B mentions attention",
     ]
     for honest in (handed.released(), handed.solved()):
         mine, _ = restore.restore(parsed(honest), released)
@@ -352,23 +353,23 @@ def test_what_an_answer_has_no_reason_to_mention_is_pointed_out(released):
 
 
 def a_result(**changes):
-    """Return what a worker says of an answer to exercise 2.1."""
-    line = {"exercise": "2.1", "outcome": "passed", "misconception": None}
+    """Return what a worker says of an answer to exercise 2.A."""
+    line = {"exercise": "2.A", "outcome": "passed", "misconception": None}
     return {
-        "scores": {"ex-2-1-check": [2.0, False], "ex-2-8": [None, True]},
+        "scores": {"ex-2-A-check": [2.0, False], "ex-2-K": [None, True]},
         "outcomes": [line | {"borrowed": False, "intact": True}],
         "notes": [],
         "suspects": [],
     } | changes
 
 
-MOST = {"ex-2-1-check": (2.0, False), "ex-2-8": (3.0, True)}
+MOST = {"ex-2-A-check": (2.0, False), "ex-2-K": (3.0, True)}
 
 
 def test_a_result_becomes_a_grade():
     one = Grade("anna", "02_attention")
     runner._fill(one, a_result(), MOST)
-    assert one.points == {"2.1": 2.0} and one.most == {"2.1": 2.0}
+    assert one.points == {"2.A": 2.0} and one.most == {"2.A": 2.0}
     assert one.to_read == 3.0
     assert str(one) == "anna 02_attention: 2 of 2 points"
 
@@ -376,8 +377,8 @@ def test_a_result_becomes_a_grade():
 @pytest.mark.parametrize(
     "scores",
     [
-        {"ex-2-1-check": [3.0, False], "ex-2-8": [None, True]},
-        {"ex-2-1-check": [float("nan"), False], "ex-2-8": [None, True]},
+        {"ex-2-A-check": [3.0, False], "ex-2-K": [None, True]},
+        {"ex-2-A-check": [float("nan"), False], "ex-2-K": [None, True]},
         {},
     ],
 )
@@ -394,13 +395,13 @@ def a_line(**changes):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"scores": {"ex-2-1-check": ["full", False]}},
-        {"scores": {"ex-2-1-check": [True, False]}},
-        {"scores": {"ex-2-1-check": [2.0]}},
+        {"scores": {"ex-2-A-check": ["full", False]}},
+        {"scores": {"ex-2-A-check": [True, False]}},
+        {"scores": {"ex-2-A-check": [2.0]}},
         {"outcomes": [{}]},
         a_line(misconception=["no shift"]),
         a_line(misconception="x" * 300),
-        a_line(exercise="2.1\n"),
+        a_line(exercise="2.A\n"),
         a_line(outcome={}),
         a_line(borrowed="no"),
         {"notes": None},
@@ -441,7 +442,7 @@ class Told(runner.Grader):
         (OSError(28, "No space left"), "grading it broke off (No space left)"),
         (RecursionError("too deep"), "grading it broke off (RecursionError: too deep)"),
         ({"reason": "it\nis \x1b[31modd"}, "it is [31modd"),
-        (a_result(scores={}), "its result makes no sense ('ex-2-1-check')"),
+        (a_result(scores={}), "its result makes no sense ('ex-2-A-check')"),
         (a_result(notebook="[]"), "what came of executing it is not a notebook"),
         (a_result(notebook="[" * 9999), "what came of executing it is not a notebook"),
     ],
@@ -515,33 +516,33 @@ def outcome(exercise, outcome, misconception=None, borrowed=False):
 
 
 def test_misconceptions_are_counted_by_student():
-    known = {"2.1": {"no shift"}, "2.5b": set(), "2.10": set()}
-    wrong = outcome("2.1", "wrong", "no shift")
+    known = {"2.A": {"no shift"}, "2.E": set(), "2.M": set()}
+    wrong = outcome("2.A", "wrong", "no shift")
     grades = [
-        Grade("anna", "02", outcomes=[wrong, outcome("2.10", "raised")]),
+        Grade("anna", "02", outcomes=[wrong, outcome("2.M", "raised")]),
         Grade("anna", "02", outcomes=[wrong]),
-        Grade("ben", "02", outcomes=[wrong, outcome("2.1", "passed")]),
-        Grade("cleo", "02", outcomes=[outcome("2.1", "wrong", "=invented()")]),
-        Grade("dan", "02", outcomes=[outcome("2.5b", "not attempted", None, True)]),
-        Grade("eva", "02", outcomes=[wrong, outcome("9.9", "wrong", "x")]),
+        Grade("ben", "02", outcomes=[wrong, outcome("2.A", "passed")]),
+        Grade("cleo", "02", outcomes=[outcome("2.A", "wrong", "=invented()")]),
+        Grade("dan", "02", outcomes=[outcome("2.E", "not attempted", None, True)]),
+        Grade("eva", "02", outcomes=[wrong, outcome("9.M", "wrong", "x")]),
     ]
     assert tables.misconceptions_table(grades, known).splitlines() == [
         "exercise,misconception,students",
-        "ex 2.1,no shift,2",
-        "ex 2.1,not recognised,1",
-        "ex 2.5b,borrowed,1",
-        "ex 2.10,not recognised,1",
+        "ex 2.A,no shift,2",
+        "ex 2.A,not recognised,1",
+        "ex 2.E,borrowed,1",
+        "ex 2.M,not recognised,1",
     ]
 
 
 def test_grades_have_a_row_for_everybody_and_no_formula():
-    most = {"2.1": 2.0, "2.10": 1.0, "2.5b": 1.0}
+    most = {"2.A": 2.0, "2.M": 1.0, "2.E": 1.0}
     good = Grade("=cmd()", "02_attention", points=most, most=most, to_read=3.0)
     bad = Grade("ben", "02_attention", reason="the file is empty")
     rows = list(csv.reader(tables.grades_table([good, bad]).splitlines()))
     assert rows == [
         ["student", "lesson", "status", "points", "of", "to read"]
-        + ["ex 2.1", "ex 2.5b", "ex 2.10", "notes", "look at"],
+        + ["ex 2.A", "ex 2.E", "ex 2.M", "notes", "look at"],
         ["'=cmd()", "02_attention", "graded", "4", "4", "3", "2", "1", "1", "", ""],
         ["ben", "02_attention", "not graded", "", "", "", "", "", ""]
         + ["the file is empty", ""],
@@ -588,12 +589,12 @@ class Book:
 
     def enter(self, answer, points=2.0, reason=""):
         one = Grade("anna", "02_attention", reason=reason)
-        one.points, one.written = {"2.1": points}, {"ex-2-8": answer}
+        one.points, one.written = {"2.A": points}, {"ex-2-K": answer}
         gradebook.enter(self.folder, [one], ["02_attention"])
 
     def give(self, points, comment="good"):
         with self._open() as book:
-            names = "ex-2-8", "02_attention", "02_attention", "anna"
+            names = "ex-2-K", "02_attention", "02_attention", "anna"
             grade = book.find_grade(*names)
             grade.manual_score, grade.needs_manual_grade = points, False
             book.find_comment(*names).manual_comment = comment
@@ -606,7 +607,7 @@ class Book:
                 whole = book.find_submission("02_attention", "anna")
             except ValueError:  # nbgrader's MissingEntry
                 return None
-            names = "ex-2-8", "02_attention", "02_attention", "anna"
+            names = "ex-2-K", "02_attention", "02_attention", "anna"
             grade = book.find_grade(*names)
             comment = book.find_comment(*names).manual_comment
             unread = grade.needs_manual_grade
@@ -623,6 +624,7 @@ def book(laid_out, tmp_path):
     return Book(shutil.copytree(laid_out, tmp_path / "course"))
 
 
+@pytest.mark.slow
 def test_a_written_answer_is_read_once(book):
     book.enter("one text")
     assert book.now() == (2.0, None, None, True)
@@ -631,11 +633,13 @@ def test_a_written_answer_is_read_once(book):
     assert book.now() == (5.0, 3.0, "good", False)
 
 
+@pytest.mark.slow
 def test_an_untouched_answer_needs_no_reading(book):
     book.enter("")
     assert book.now() == (2.0, None, None, False)
 
 
+@pytest.mark.slow
 def test_points_for_an_answer_that_changed_stay_until_it_is_read(book):
     book.enter("one text")
     book.give(3.0)
@@ -647,6 +651,7 @@ def test_points_for_an_answer_that_changed_stay_until_it_is_read(book):
     assert book.now() == (3.0, 1.0, "good", False)
 
 
+@pytest.mark.slow
 def test_what_is_no_longer_graded_has_no_score(book):
     book.enter("one text")
     notebook = book.folder / "autograded" / "anna" / "02_attention" / "x.ipynb"
@@ -659,6 +664,7 @@ def test_what_is_no_longer_graded_has_no_score(book):
     assert book.now() is None and not notebook.exists()
 
 
+@pytest.mark.slow
 def test_whoever_hands_in_nothing_has_no_score_for_what_is_graded(book):
     book.enter("one text")
     nothing = Grade("anna", "", reason="there is no notebook in the folder")
@@ -666,6 +672,7 @@ def test_whoever_hands_in_nothing_has_no_score_for_what_is_graded(book):
     assert book.now() is None
 
 
+@pytest.mark.slow
 def test_what_comes_back_has_what_a_person_gave(book):
     book.enter("one text")
     book.give(3.0)
@@ -678,6 +685,7 @@ def test_what_comes_back_has_what_a_person_gave(book):
     assert book.now() == (2.0, None, None, True)
 
 
+@pytest.mark.slow
 def test_a_gradebook_of_the_first_edition_keeps_its_points(book):
     book.enter("one text")
     book.give(3.0)
@@ -686,9 +694,10 @@ def test_a_gradebook_of_the_first_edition_keeps_its_points(book):
     assert book.now() == (5.0, 3.0, "good", False)
 
 
+@pytest.mark.slow
 def test_one_that_nbgrader_refuses_costs_the_others_nothing(book):
-    lost = Grade("zoe", "99_other", points={"2.1": 2.0})
-    good = Grade("anna", "02_attention", points={"2.1": 2.0})
+    lost = Grade("zoe", "99_other", points={"2.A": 2.0})
+    good = Grade("anna", "02_attention", points={"2.A": 2.0})
     gradebook.enter(book.folder, [lost, good], ["02_attention"])
     assert lost.notes[0].startswith("not in nbgrader's gradebook: No such assignment")
     assert book.now()[0] == 2.0
@@ -751,7 +760,7 @@ def test_what_is_known_so_far_is_in_a_table(tmp_path, monkeypatch):
     class Slow:
         def grade(self, one):
             seen.append(sorted(path.name for path in tmp_path.iterdir()))
-            return Grade(one.student, one.lesson, points={"2.1": 1}, most={"2.1": 1})
+            return Grade(one.student, one.lesson, points={"2.A": 1}, most={"2.A": 1})
 
     monkeypatch.setattr(grade, "PAUSE", -1.0)
     handed_in = [find.Submission(name, "02_attention", None) for name in "abc"]
@@ -806,11 +815,11 @@ def test_a_seed_may_be_named(tmp_path):
 def test_a_seed_is_tried_on_the_course_s_own_answers(tmp_path, monkeypatch):
     drawn = iter([4, 5, 6])
     monkeypatch.setattr(seeds.secrets, "randbelow", lambda most: next(drawn))
-    unfit = {5: ["2.2"], 6: ["2.2"]}
+    unfit = {5: ["2.B"], 6: ["2.B"]}
     monkeypatch.setattr(seeds, "failing", lambda seed, lessons:
                         unfit.get(seed, []) if lessons else [])  # fmt: skip
     assert seeds.of_run(tmp_path, ["02_attention"]) == 7
-    with pytest.raises(course.CourseError, match="With seed 6 .* to 2.2 do not pass"):
+    with pytest.raises(course.CourseError, match="With seed 6 .* to 2.B do not pass"):
         seeds.of_run(tmp_path, ["02_attention"], 6)
     assert seeds.of_run(tmp_path, ["02_attention"]) == 7
 
@@ -852,7 +861,7 @@ def test_a_worker_gets_no_keys_of_the_person_who_grades(monkeypatch):
 # --- the real thing -------------------------------------------------------------------
 
 FILES = 'open("mine.txt", "w").write("mine")\n!cat mine.txt'
-BEFORE, AFTER = handed.solution("ex-2-1"), handed.solution("ex-2-3")
+BEFORE, AFTER = handed.solution("ex-2-A"), handed.solution("ex-2-F")
 OUTSIDE = """
 import glob, os, socket
 done = []
@@ -882,20 +891,20 @@ assert not done, done
 
 def amid(source):
     """Return a notebook in which other right answers stand before and after."""
-    return handed.filled({"ex-2-1": BEFORE, "ex-2-2": source, "ex-2-3": AFTER})
+    return handed.filled({"ex-2-A": BEFORE, "ex-2-B": source, "ex-2-F": AFTER})
 
 
 def edited():
     """Return a notebook with checks deleted, edited and skipped, and cells doubled."""
-    notebook = handed.filled({"ex-2-1": BEFORE})
+    notebook = handed.filled({"ex-2-A": BEFORE})
     cells = {cell.id: cell for cell in notebook.cells}
-    cells["ex-2-2-check"].source = "1 + 1"
-    cells["ex-2-3-check"].metadata.tags = ["skip-execution"]
-    cells["ex-2-3-check"].metadata.nbgrader.points = 100
-    cells["ex-2-4-check"].metadata = {}
-    gone = ("ex-2-1-check", "ex-2-5")
+    cells["ex-2-B-check"].source = "1 + 1"
+    cells["ex-2-F-check"].metadata.tags = ["skip-execution"]
+    cells["ex-2-F-check"].metadata.nbgrader.points = 100
+    cells["ex-2-C-check"].metadata = {}
+    gone = ("ex-2-A-check", "ex-2-D")
     kept = [cell for cell in notebook.cells if cell.id not in gone]
-    notebook.cells = [kept[0], cells["ex-2-1"].copy(), *kept[1:]]
+    notebook.cells = [kept[0], cells["ex-2-A"].copy(), *kept[1:]]
     return notebook
 
 
@@ -906,21 +915,28 @@ def tampered():
     from helpers.checks.report import Report
     engine.judge = lambda number, *answers: Report(number, "passed")
     """
-    return handed.with_cell(handed.filled({}), "ex-2-1-check", handed.code(source))
+    return handed.with_cell(handed.filled({}), "ex-2-A-check", handed.code(source))
 
 
 def borrowed():
     """Return a notebook with one answer borrowed and one taken from helpers."""
-    notebook = handed.filled({"ex-2-1": BEFORE})
-    lent = 'scaled_dot_product_attention = borrow("2.2")'
-    handed.with_cell(notebook, "ex-2-2-check", lent)
+    notebook = handed.filled({"ex-2-A": BEFORE})
+    lent = 'scaled_dot_product_attention = borrow("2.B")'
+    handed.with_cell(notebook, "ex-2-B-check", lent)
     taken = "from helpers.models.multi_head import MultiHeadAttention as SelfAttention"
-    return handed.with_cell(notebook, "ex-2-4-check", taken)
+    return handed.with_cell(notebook, "ex-2-C-check", taken)
+
+
+def first_edition():
+    """Return a notebook of the first edition, with its names, and two right answers."""
+    old = nbformat.reads(pack.notebooks()["notebooks/02_attention.ipynb"], 4)
+    answers = {"ex-2-1": BEFORE, "ex-2-3": AFTER}
+    return handed.filled(answers, handed.short(old))
 
 
 def misled():
-    """Return a notebook with a known mistake in 2.2 and a wrong value; its name."""
-    answers = {"ex-2-2": attacks.WRONG, "ex-2-3b": "impossible_entries = -17"}
+    """Return a notebook with a known mistake in 2.B and a wrong value; its name."""
+    answers = {"ex-2-B": attacks.WRONG, "ex-2-G": "impossible_entries = -17"}
     return handed.filled(answers), "no scaling"
 
 
@@ -949,6 +965,7 @@ def a_dozen(outside):
         "blank": handed.filled({}),
         "borrowed": borrowed(),
         "misled": misled()[0],
+        "first edition": first_edition(),
         "hangs": amid(hang),
         "hangs hard": amid(deaf),
         "exits": amid("import os; os._exit(0)"),
@@ -957,7 +974,7 @@ def a_dozen(outside):
         "no JSON": '{"cells": [',
         "edited": edited(),
         "tampered": tampered(),
-        "outside": handed.with_cell(amid(outside), "ex-2-3", FILES),
+        "outside": handed.with_cell(amid(outside), "ex-2-F", FILES),
     }
 
 
@@ -994,6 +1011,7 @@ class TestADozen:
             ("blank", "0"),
             ("borrowed", "2"),
             ("misled", "0"),
+            ("first edition", "4"),
             ("hangs", "4"),
             ("hangs hard", "2"),
             ("exits", "2"),
@@ -1019,8 +1037,8 @@ class TestADozen:
             ("eats memory", "ran out of memory"),
             ("prints", "printed too much"),
             ("no JSON", "the file is not a notebook (not JSON)"),
-            ("edited", "ex-2-1-check was missing: added again"),
-            ("edited", "ex-2-2-check was edited: the released text was run"),
+            ("edited", "ex-2-A-check was missing: added again"),
+            ("edited", "ex-2-B-check was edited: the released text was run"),
         ],
     )
     def test_reasons(self, graded, student, reason):
@@ -1036,10 +1054,10 @@ class TestADozen:
         lines = text.splitlines()
         assert lines == [
             "exercise,misconception,students",
-            "ex 2.2,borrowed,1",
-            f"ex 2.2,{misled()[1]},1",
-            "ex 2.3b,not recognised,1",
-            "ex 2.4,borrowed,1",
+            "ex 2.B,borrowed,1",
+            f"ex 2.B,{misled()[1]},1",
+            "ex 2.C,borrowed,1",
+            "ex 2.G,not recognised,1",
         ]
 
     def test_a_notebook_reaches_nothing_outside(self, graded):
@@ -1078,7 +1096,7 @@ class TestADozen:
         folder = shutil.copytree(before, tmp_path / "week 2-graded")
         with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
             written = book.find_grade(
-                "ex-2-8", "02_attention", "02_attention", "solved"
+                "ex-2-K", "02_attention", "02_attention", "solved"
             )
             written.manual_score, written.needs_manual_grade = 2.5, False
             book.db.commit()

@@ -58,7 +58,7 @@ def by_id(number):
 
 
 def test_only_the_lines_of_the_solution_are_hunted():
-    source, lines = hunt.solution_cell(by_id("2.2"))
+    source, lines = hunt.solution_cell(by_id("2.B"))
     lines_of_it = source.splitlines()
     inside = [lines_of_it[number - 1] for number in sorted(lines)]
     assert any("softmax" in line for line in inside)
@@ -67,7 +67,7 @@ def test_only_the_lines_of_the_solution_are_hunted():
 
 
 def test_a_whole_check_lets_nothing_pass_and_one_with_a_hole_does():
-    exercise = by_id("2.2")
+    exercise = by_id("2.B")
     assert not hunt.hunt(exercise).survivors
     unmasked = replace(exercise, cases=lambda seed: exercise.cases(seed)[:3])
     left = hunt.hunt(unmasked).survivors
@@ -75,7 +75,7 @@ def test_a_whole_check_lets_nothing_pass_and_one_with_a_hole_does():
 
 
 def test_a_survivor_that_differs_elsewhere_is_reported():
-    exercise = by_id("2.1")  # without large numbers nothing overflows
+    exercise = by_id("2.A")  # without large numbers nothing overflows
     small = replace(exercise, cases=lambda seed: exercise.cases(seed)[:1])
     assert any(one.differs for one in hunt.hunt(small).survivors)
 
@@ -90,8 +90,8 @@ def test_a_reason_belongs_to_a_mutant_of_today(number):
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        (["2.99"], "There is no exercise '2.99': lesson 2 has 2.1, "),
-        (["2.2", "2.8"], "No code is asked for in 2.8: nothing to hunt there."),
+        (["2.99"], "There is no exercise '2.99': lesson 2 has 2.A, "),
+        (["2.B", "2.K"], "No code is asked for in 2.K: nothing to hunt there."),
     ],
 )
 def test_what_can_not_be_hunted_is_one_clear_sentence(asked, sentence, capsys):

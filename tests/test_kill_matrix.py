@@ -15,9 +15,9 @@ from tools.proofs.kill_matrix import Line, main, page
 
 ROOT = Path(__file__).resolve().parent.parent
 LINES = [
-    Line("2.2", "no scaling", 3, 60, 60, 58, 1),
-    Line("2.2", "half scaling", 1, 20, 19, 19, 0),
-    Line("10.1", "post-norm", 2, 40, 40, 40, 0),
+    Line("2.B", "no scaling", 3, 60, 60, 58, 1),
+    Line("2.B", "half scaling", 1, 20, 19, 19, 0),
+    Line("10.A", "post-norm", 2, 40, 40, 40, 0),
 ]
 
 
@@ -51,41 +51,41 @@ def test_a_page_has_a_row_per_mistake_and_the_sums():
     text = page(LINES, seeds=20)
     assert "on the inputs of 20 seeds" in text
     assert "2 exercises, 3 misconceptions, 120 wrong answers: 99.2% rejected" in text
-    assert "| 2.2 | no scaling | 3 | 60/60 | 58/60 | 1 |" in text.splitlines()
+    assert "| 2.B | no scaling | 3 | 60/60 | 58/60 | 1 |" in text.splitlines()
     assert len(re.findall(r"^\| \d", text, re.MULTILINE)) == len(LINES)
 
 
 def test_a_run_over_all_exercises_writes_the_table(tmp_path, monkeypatch, capsys):
     table = tmp_path / "build" / "kill-matrix.md"
     monkeypatch.setattr(kill_matrix, "TABLE", table)
-    monkeypatch.setattr(kill_matrix, "exercises", lambda: [kill_matrix.find("0.1")])
-    assert main(["--exercise", "0.1", "--seeds", "1"]) == 0
+    monkeypatch.setattr(kill_matrix, "exercises", lambda: [kill_matrix.find("0.A")])
+    assert main(["--exercise", "0.A", "--seeds", "1"]) == 0
     assert not table.exists()  # the table is of all exercises or of none
     assert main(["--seeds", "2"]) == 0
     assert "100.0% rejected" in capsys.readouterr().out
-    known = kill_matrix.find("0.1").misconceptions
-    written = re.findall(r"^\| 0\.1 \| ([^|]+) \|", table.read_text("utf-8"), re.M)
+    known = kill_matrix.find("0.A").misconceptions
+    written = re.findall(r"^\| 0\.A \| ([^|]+) \|", table.read_text("utf-8"), re.M)
     assert written == [one.name for one in known]
 
 
 def test_a_mistake_that_passes_fails_the_run(monkeypatch, capsys):
-    found = kill_matrix.find("0.1")
+    found = kill_matrix.find("0.A")
     right = replace(found.misconceptions[0], spellings=(found.references[0],))
     monkeypatch.setattr(
         kill_matrix, "exercises", lambda: [replace(found, misconceptions=(right,))]
     )
-    [lines] = kill_matrix._lines(["0.1"], 2, 1)
+    [lines] = kill_matrix._lines(["0.A"], 2, 1)
     assert [one.rejected for one in lines] == [0]
     assert kill_matrix._totals(lines) == 1
-    assert f"0.1 {right.name!r}, spelling 1, seed 0: passed" in capsys.readouterr().out
+    assert f"0.A {right.name!r}, spelling 1, seed 0: passed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (["--exercise", "2.99"], "There is no exercise '2.99': lesson 2 has 2.1, "),
+        (["--exercise", "2.99"], "There is no exercise '2.99': lesson 2 has 2.A, "),
         (["--exercise", "abc"], "There is no exercise 'abc': lessons are 0, 1, "),
-        (["--exercise", "2.8"], "Exercise 2.8 has no known mistakes."),
+        (["--exercise", "2.K"], "Exercise 2.K has no known mistakes."),
         (["--seeds", "0"], "--seeds and --jobs are at least 1."),
         (["--jobs", "0"], "--seeds and --jobs are at least 1."),
     ],

@@ -14,8 +14,8 @@ from tools.build.notebooks import known_exercises, lesson_paths, read, student
 
 LESSONS = {path.stem: read(path) for path in lesson_paths()}
 KNOWN = {
-    "7.1": Exercise("7.1", "Code", "open", difficulty=2, minutes=20, core=True),
-    "7.2": Exercise("7.2", "Words", "open", difficulty=1, minutes=7),
+    "7.A": Exercise("7.A", "Code", "open", difficulty=2, minutes=20, core=True),
+    "7.B": Exercise("7.B", "Words", "open", difficulty=1, minutes=7),
 }
 TOP = "# %% [markdown]\n# # 07 Tiny\n# " + "word " * 148 + "- § {minutes}\n\n"
 FIRST = """\
@@ -25,10 +25,10 @@ FIRST = """\
 # that is not read
 # </details>
 
-# %% [markdown] exercise="7.1"
+# %% [markdown] exercise="7.A"
 # Do it.
 
-# %% exercise="7.1"
+# %% exercise="7.A"
 ### BEGIN SOLUTION
 # a remark
 first = max(
@@ -43,7 +43,7 @@ second = [
 ### END SOLUTION
 
 # %%
-check("7.1", first, second)
+check("7.A", first, second)
 
 # %%
 print(first)
@@ -60,10 +60,10 @@ SECOND = """\
 # %% [markdown]
 # ## {}
 
-# %% [markdown] exercise="7.2"
+# %% [markdown] exercise="7.B"
 # Say it.
 
-# %% [markdown] answer="7.2"
+# %% [markdown] answer="7.B"
 # ### BEGIN SOLUTION
 # One line,
 # two,
@@ -89,11 +89,11 @@ def test_what_is_read_is_counted():
 def test_an_exercise_takes_its_difficulty_and_its_lines():
     cells = cells_of(TOP, FIRST, SECOND.format("Second"))
     asked = (Answer("first", 2), Answer("second", [3]))
-    code = Exercise("7.1", "Code", "value", difficulty=2, minutes=99, answers=asked)
-    words = Exercise("7.2", "Words", "written", difficulty=3, minutes=99)
+    code = Exercise("7.A", "Code", "value", difficulty=2, minutes=99, answers=asked)
+    words = Exercise("7.B", "Words", "written", difficulty=3, minutes=99)
     assert of_exercise(code, cells) == round(2.25 * 2 + 0.85 * 2)
     assert of_exercise(words, cells) == round(2.25 * 3 + 0.85 * 1.5)
-    assert of_exercise(KNOWN["7.1"], cells) == 20
+    assert of_exercise(KNOWN["7.A"], cells) == 20
 
 
 def test_core_is_what_stands_before_going_further():
@@ -131,15 +131,15 @@ def test_lessons_that_were_rewritten_keep_to_their_budgets():
 
 
 def test_a_lesson_that_takes_too_long_is_named():
-    known = {"7.1": replace(KNOWN["7.1"], minutes=93), "7.2": KNOWN["7.2"]}
+    known = {"7.A": replace(KNOWN["7.A"], minutes=93), "7.B": KNOWN["7.B"]}
     further = SECOND.format("Going further")
     assert minutes.over(cells_of(TOP, FIRST, SECOND.format("Other")), known) == ""
     said = minutes.over(cells_of(TOP, FIRST, further), known)
     assert said == "core: 95 of at most 90 minutes"
-    known = {"7.1": KNOWN["7.1"], "7.2": replace(KNOWN["7.2"], minutes=131)}
+    known = {"7.A": KNOWN["7.A"], "7.B": replace(KNOWN["7.B"], minutes=131)}
     said = minutes.over(cells_of(TOP, FIRST, further), known)
     assert said == "all: 155 of at most 150 minutes"
-    known = {"7.1": KNOWN["7.1"], "7.2": replace(KNOWN["7.2"], minutes=130)}
+    known = {"7.A": KNOWN["7.A"], "7.B": replace(KNOWN["7.B"], minutes=130)}
     assert minutes.over(cells_of(TOP, FIRST, further), known) == ""
 
 
@@ -147,9 +147,9 @@ def test_the_box_says_the_minutes_by_the_rule():
     lesson = next(one for one in LESSONS.values() if one.number == 4)
     known = known_exercises(lesson)
     text = "\n".join(cell.source for cell in student(lesson).cells)
-    found = re.findall(r"### ★? ?Exercise ([\d.]+[a-z]?):.*\n\n.*about (\d+) min", text)
+    found = re.findall(r"### ★? ?Exercise (\d+\.[A-Z]):.*\n\n.*about (\d+) min", text)
     assert dict(found) == {one: str(it.minutes) for one, it in known.items()}
-    assert find("4.3").minutes == 0  # nobody gives them by hand
+    assert find("4.E").minutes == 0  # nobody gives them by hand
 
 
 def test_the_command_prints_a_line_for_each_lesson(capsys):

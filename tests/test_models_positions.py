@@ -100,3 +100,15 @@ def test_token_embedding_starts_with_variance_1_and_zero_padding():
     assert not vectors[0].any()
     # 63,936 numbers: the standard error of the deviation is 0.0028, so 5 sigma is 0.014
     assert abs(vectors[1:].std().item() - 1) < 0.014
+
+
+def test_how_far_apart_positions_are_in_lesson_01():
+    def gaps(d_model):
+        table = positional_encoding(5000, d_model, torch.float64)
+        exact = "donot_use_mm_for_euclid_dist"
+        return torch.cdist(table, table, compute_mode=exact).fill_diagonal_(9)
+
+    few = gaps(4)
+    assert abs(few[1127, 3012] - few.min()) < 1e-9  # as near as any 1,885 apart
+    assert round(few.min().item(), 2) == 0.04
+    assert round(gaps(512).min().item(), 1) == 3.7

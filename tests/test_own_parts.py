@@ -31,7 +31,7 @@ class WithoutEps(LayerNorm):
 
 def test_a_right_answer_is_taken(capsys):
     mine = OwnParts()
-    mine.take("4.2", LayerNorm)
+    mine.take("4.C", LayerNorm)
     assert mine.LayerNorm is LayerNorm
     assert capsys.readouterr().out == "mine.LayerNorm: yours\n"
 
@@ -43,33 +43,33 @@ def test_a_graded_notebook_that_sees_no_exercises_uses_its_own(monkeypatch, caps
     monkeypatch.setattr("helpers.checks.engine.import_module", hidden)
     mine = OwnParts()
     with pytest.raises(ModuleNotFoundError):
-        mine.take("4.2", LayerNorm)
+        mine.take("4.C", LayerNorm)
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
-    mine.take("4.2", LayerNorm)
+    mine.take("4.C", LayerNorm)
     assert mine.LayerNorm is LayerNorm
     assert capsys.readouterr().out == ""
     with pytest.raises(ModuleNotFoundError):
-        mine.take("4.2")
+        mine.take("4.C")
 
 
 @pytest.mark.parametrize("wrong", [WithoutEps, ..., None])
 def test_for_anything_else_the_course_steps_in(wrong, capsys):
     mine = OwnParts()
-    mine.take("4.2", wrong)
-    assert mine.LayerNorm is find("4.2").answers[0].reference
-    assert "the course's, until 4.2 passes" in capsys.readouterr().out
+    mine.take("4.C", wrong)
+    assert mine.LayerNorm is find("4.C").answers[0].reference
+    assert "the course's, until 4.C passes" in capsys.readouterr().out
 
 
 def test_a_borrowed_answer_stays_the_courses(capsys):
     mine = OwnParts()
-    mine.take("4.2", borrow("4.2"))
-    assert "until 4.2 passes" in capsys.readouterr().out
+    mine.take("4.C", borrow("4.C"))
+    assert "until 4.C passes" in capsys.readouterr().out
 
 
 def test_a_part_can_be_taken_again_once_it_is_right():
     mine = OwnParts()
-    mine.take("4.2", WithoutEps)
-    mine.take("4.2", LayerNorm)
+    mine.take("4.C", WithoutEps)
+    mine.take("4.C", LayerNorm)
     assert mine.LayerNorm is LayerNorm
 
 
@@ -115,8 +115,8 @@ def test_for_a_part_that_can_t_be_trained_with_the_course_steps_in(
     own, said, capsys, at_home
 ):
     mine = OwnParts()
-    mine.take("4.2", own, step=step)
-    assert mine.LayerNorm is find("4.2").answers[0].reference
+    mine.take("4.C", own, step=step)
+    assert mine.LayerNorm is find("4.C").answers[0].reference
     line = capsys.readouterr().out
     assert re.fullmatch(f"mine.LayerNorm: the course's, {said}\n", line)
     assert str(mine) == "This run uses the course's LayerNorm."
@@ -125,21 +125,21 @@ def test_for_a_part_that_can_t_be_trained_with_the_course_steps_in(
 @pytest.mark.parametrize("own", [LayerNorm, Slower])
 def test_a_part_that_is_fast_enough_is_trained(own, at_home):
     mine = OwnParts()
-    mine.take("4.2", own, step=step)
+    mine.take("4.C", own, step=step)
     assert mine.LayerNorm is own
     assert str(mine) == "This run uses your LayerNorm."
 
 
 def test_under_nbval_no_step_is_measured():
     mine = OwnParts()
-    mine.take("4.2", LayerNorm, step=lambda part: 1 / 0)
+    mine.take("4.C", LayerNorm, step=lambda part: 1 / 0)
     assert mine.LayerNorm is LayerNorm
 
 
 def test_a_graded_notebook_trains_no_slow_part(monkeypatch):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     mine = OwnParts()
-    mine.take("4.2", Slow, step=step)
+    mine.take("4.C", Slow, step=step)
     assert mine.the_courses() == ["LayerNorm"]
 
 
@@ -149,14 +149,14 @@ def test_a_graded_notebook_trains_no_slow_part(monkeypatch):
 def test_a_run_says_whose_parts_it_uses():
     mine = OwnParts()
     assert str(mine) == "This run uses no parts."
-    mine.take("4.2", LayerNorm)
-    mine.take("4.1", ...)
+    mine.take("4.C", LayerNorm)
+    mine.take("4.A", ...)
     assert str(mine) == "This run uses your LayerNorm and the course's FeedForward."
 
 
 def test_several_answers_of_one_exercise_are_taken():
     mine = OwnParts()
-    mine.take("3.1")
+    mine.take("3.A")
     assert mine.the_courses() == ["split_heads", "merge_heads"]
     x = torch.randn(2, 5, 6)
     assert torch.equal(mine.merge_heads(mine.split_heads(x, 3)), x)

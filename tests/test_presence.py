@@ -23,9 +23,9 @@ from helpers.student import presence
 from tools.build.execute import Kernel
 
 ROOT = Path(__file__).resolve().parent.parent
-STUB = 'def row_means(x):\n    raise NotImplementedError("exercise 0.1")'
+STUB = 'def row_means(x):\n    raise NotImplementedError("exercise 0.A")'
 RIGHT = "def row_means(x):\n    return x.mean(-1)"
-CHECK = 'from helpers.checks import borrow, check\n\ncheck("0.1", row_means)'
+CHECK = 'from helpers.checks import borrow, check\n\ncheck("0.A", row_means)'
 USE = "import torch\nprint(row_means(torch.ones(2, 3)))"
 # A student who would like to be taken for a person while a grader looks.
 FORGED = """import os
@@ -78,7 +78,7 @@ def outcomes(executed):
 
 def fails_where_it_should(found):
     assert found["empty"] == found["forged"] == "NotAttempted"
-    assert found["right"].startswith("✓ 0.1 passed.")
+    assert found["right"].startswith("✓ 0.A passed.")
 
 
 def run(*command, cwd):
@@ -127,7 +127,7 @@ def test_nbgrader_validate(path):
     pytest.importorskip("nbgrader")
     done = run("nbgrader", "validate", path.name, cwd=path.parent)
     assert "VALIDATION FAILED ON 2 CELL(S)!" in done.stdout, done.stdout + done.stderr
-    assert done.stdout.count("○ 0.1 not attempted") == 2
+    assert done.stdout.count("○ 0.A not attempted") == 2
 
 
 @pytest.mark.slow
@@ -169,12 +169,12 @@ def test_run_all_goes_on_for_a_person_and_is_recorded(path):
     found = outcomes(given)
     for name, words in (("empty", "○ not attempted"), ("right", "✓ passed")):
         assert words in found[name]["text/html"]
-    assert found["right"]["text/plain"].startswith("✓ 0.1 passed.")
+    assert found["right"]["text/plain"].startswith("✓ 0.A passed.")
     needs = [cell.outputs[0].data["text/plain"] for cell in given.cells[2:4]]
-    assert needs[0] == "○ This cell needs your answer to 0.1, still to be written."
+    assert needs[0] == "○ This cell needs your answer to 0.A, still to be written."
     assert needs[1].endswith("first: 'ellipsis' object is not callable.")
     assert given.cells[-2].outputs[0].text == "tensor([1., 1.])\n"
-    assert progress.read(path.parent) == {"0.1": "passed"}
+    assert progress.read(path.parent) == {"0.A": "passed"}
 
 
 class Shell(SimpleNamespace):

@@ -19,9 +19,9 @@ from helpers.student import overview
 from tools import lab
 
 ROOT = Path(__file__).resolve().parent.parent
-PASSED = Report("2.1", "passed", proven="all")
-WRONG = Report("2.1", "wrong")
-LENT = Report("2.1", "not attempted", borrowed=True)
+PASSED = Report("2.A", "passed", proven="all")
+WRONG = Report("2.A", "wrong")
+LENT = Report("2.A", "not attempted", borrowed=True)
 
 
 @pytest.fixture
@@ -47,34 +47,43 @@ def test_the_marker_and_the_lock_are_the_lab_s():
 
 
 def test_a_check_is_recorded(work):
-    check("0.1", right)
-    assert json.loads((work / progress.NAME).read_text()) == {"0.1": "passed"}
-    assert progress.read(work) == {"0.1": "passed"}
+    check("0.A", right)
+    assert json.loads((work / progress.NAME).read_text()) == {"0.A": "passed"}
+    assert progress.read(work) == {"0.A": "passed"}
+
+
+def test_what_passed_in_the_first_edition_stays_passed(work):
+    old = {"2.3": "passed", "2.F": "wrong", "2.1": "wrong", "2.A": "borrowed"}
+    (work / progress.NAME).write_text(json.dumps(old))
+    assert progress.read(work) == {"2.F": "passed", "2.A": "borrowed"}
+    progress.record(PASSED)
+    written = json.loads((work / progress.NAME).read_text())
+    assert written == {"2.F": "passed", "2.A": "passed"}
 
 
 def test_every_outcome_is_recorded_and_passed_stays(work, capsys):
     with pytest.raises(CheckFailed):
-        check("0.1", wrong)
-    assert progress.read(work) == {"0.1": "wrong"}
-    borrow("0.1")
-    assert progress.read(work) == {"0.1": "borrowed"}
-    check("0.1", right)
-    assert progress.read(work) == {"0.1": "passed"}
+        check("0.A", wrong)
+    assert progress.read(work) == {"0.A": "wrong"}
+    borrow("0.A")
+    assert progress.read(work) == {"0.A": "borrowed"}
+    check("0.A", right)
+    assert progress.read(work) == {"0.A": "passed"}
     with pytest.raises(CheckFailed):
-        check("0.1", wrong)
-    borrow("0.1")
-    assert progress.read(work) == {"0.1": "passed"}
+        check("0.A", wrong)
+    borrow("0.A")
+    assert progress.read(work) == {"0.A": "passed"}
 
 
 def test_a_borrowed_answer_is_never_recorded_as_passed(work):
-    check("0.1", borrow("0.1"))
-    assert progress.read(work) == {"0.1": "borrowed"}
+    check("0.A", borrow("0.A"))
+    assert progress.read(work) == {"0.A": "borrowed"}
 
 
 def test_other_exercises_are_kept(work):
     progress.record(PASSED)
-    progress.record(Report("2.2", "raised"))
-    assert progress.read(work) == {"2.1": "passed", "2.2": "raised"}
+    progress.record(Report("2.B", "raised"))
+    assert progress.read(work) == {"2.A": "passed", "2.B": "raised"}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +107,7 @@ def test_model_answers_that_pass_are_nobody_s_progress(work):
     progress.record(PASSED, work / "solutions")
     assert progress.read(work / "solutions") == {}
     progress.record(PASSED, work)
-    assert progress.read(work) == {"2.1": "passed"}
+    assert progress.read(work) == {"2.A": "passed"}
 
 
 def test_these_tests_record_nothing_here():
@@ -110,7 +119,7 @@ def test_a_damaged_file_is_started_again(work, content):
     (work / progress.NAME).write_text(content, "latin-1")
     assert progress.read(work) == {}
     progress.record(PASSED)
-    assert progress.read(work) == {"2.1": "passed"}
+    assert progress.read(work) == {"2.A": "passed"}
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(work, monkeypatch):
@@ -121,7 +130,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(work, monkeypatch):
 
     monkeypatch.setattr(files.os, "fsync", full)
     progress.record(PASSED)  # a check goes on
-    assert progress.read(work) == {"2.1": "wrong"}
+    assert progress.read(work) == {"2.A": "wrong"}
     names = sorted(path.name for path in work.iterdir())
     assert names == [progress.MARKER, progress.LOCK, progress.NAME]  # and no halves
 
@@ -149,7 +158,7 @@ def test_a_folder_that_cannot_be_written_does_not_stop_a_check(work, monkeypatch
         raise PermissionError("read-only")
 
     monkeypatch.setattr(progress, "write_whole", refuse)
-    assert check("0.1", right) is None
+    assert check("0.A", right) is None
 
 
 def test_a_lock_that_nobody_gives_back_does_not_stop_a_check(work, monkeypatch):
@@ -158,7 +167,7 @@ def test_a_lock_that_nobody_gives_back_does_not_stop_a_check(work, monkeypatch):
         progress.record(PASSED)
     assert progress.read(work) == {}
     progress.record(PASSED)
-    assert progress.read(work) == {"2.1": "passed"}
+    assert progress.read(work) == {"2.A": "passed"}
 
 
 def test_six_at_once_lose_nothing(work):
@@ -196,7 +205,7 @@ def test_another_folder_has_to_be_there(asked):
 
 
 def test_progress_is_printed_by_lesson(work, capsys):
-    for number in ("0.1", "2.2", "2.3"):
+    for number in ("0.A", "2.B", "2.F"):
         progress.record(Report(number, "passed"))
     progress.record(WRONG)
     progress_page.main(work)
@@ -208,25 +217,25 @@ def test_progress_is_printed_by_lesson(work, capsys):
     assert re.fullmatch(
         r"3 of \d+ exercises passed; core path: 2 of \d+ ★\.", lines[-2]
     )
-    assert lines[-1].startswith("Next: ★ 2.4 ")
+    assert lines[-1].startswith("Next: ★ 2.C ")
     assert max(map(len, lines)) <= 88
 
 
 def test_each_exercise_is_printed_on_request(work, capsys):
     progress.record(PASSED)
-    progress.record(Report("2.2", "not attempted", borrowed=True))
+    progress.record(Report("2.B", "not attempted", borrowed=True))
     progress_page.main(work, every=True)
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert any(line.startswith("✓ 2.1 ") and line.endswith("passed") for line in lines)
-    assert any(line.startswith("○ 2.2 ") for line in lines)
-    assert any(line.startswith("0.1 ") for line in lines)
-    assert not any(line.split()[:1] == ["2.8"] for line in lines)  # a person reads it
+    assert any(line.startswith("✓ 2.A ") and line.endswith("passed") for line in lines)
+    assert any(line.startswith("○ 2.B ") for line in lines)
+    assert any(line.startswith("0.A ") for line in lines)
+    assert not any(line.split()[:1] == ["2.K"] for line in lines)  # a person reads it
     assert max(map(len, lines)) <= 85
 
 
 def test_what_comes_next_is_ahead_before_it_is_behind():
-    course = standing.of_course({"2.2": "passed"})
-    assert standing.upcoming(course).id == "2.4"
+    course = standing.of_course({"2.B": "passed"})
+    assert standing.upcoming(course).id == "2.C"
     core = [one.id for lesson in course for one in lesson.core]
     course = standing.of_course(dict.fromkeys(core[1:], "passed"))
     assert standing.upcoming(course).id == core[0]
@@ -245,14 +254,14 @@ def test_all_lessons_are_drawn_at_a_glance(work, monkeypatch):
     monkeypatch.setattr(overview, "person_present", lambda: True)
     for name in ("02_attention.ipynb", "02_attention.new-2.ipynb"):
         (work / name).write_text("")
-    progress.record(Report("2.2", "passed"))
+    progress.record(Report("2.B", "passed"))
     overview.progress()
     text, page = shown[0]["text/plain"], shown[0]["text/html"]
     assert len(text.splitlines()) == len(LESSONS) + 2
     assert page.count("<tr>") == len(LESSONS) and "★☆☆☆ 1 of 4" in page
     assert "width:11%" in page  # 1 of 9
     links = re.findall('href="([^"]+)"', page)
-    assert links == ["02_attention.ipynb", "02_attention.ipynb#cell-id=ex-2-4-task"]
+    assert links == ["02_attention.ipynb", "02_attention.ipynb#cell-id=ex-2-C-task"]
 
 
 def test_nothing_is_drawn_where_nobody_looks(work, capsys):

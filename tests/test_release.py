@@ -55,15 +55,15 @@ def test_stubs_are_as_they_were_and_checks_are_locked(released):
     after = cells(released / "release" / NAME / f"{NAME}.ipynb")
     assert {name: cell.source for name, cell in after.items()} == expected()
     assert all("checksum" in cell.metadata.nbgrader for cell in after.values())
-    check = after["ex-2-2-check"].metadata
+    check = after["ex-2-B-check"].metadata
     assert check["editable"] is False and check["deletable"] is False
-    assert "editable" not in after["ex-2-2"].metadata
+    assert "editable" not in after["ex-2-B"].metadata
 
 
 def test_who_defines_check_does_not_grade_themselves(released):
     """The student's first cell is theirs; a released check imports the true one."""
     path = released / "release" / NAME / f"{NAME}.ipynb"
-    check = cells(path)["ex-2-2-check"].source
+    check = cells(path)["ex-2-B-check"].source
     names = {"check": lambda *given: None, "scaled_dot_product_attention": None}
     with pytest.raises(CheckFailed):
         exec(check, names)
@@ -115,8 +115,8 @@ def test_nbgraders_own_command_takes_the_settings(released, tmp_path):
     )
     assert run.returncode == 0, run.stderr
     again = cells(folder / "release" / NAME / f"{NAME}.ipynb")
-    assert "NotImplementedError" in again["ex-2-2"].source
-    assert "YOUR CODE HERE" not in again["ex-2-2"].source
+    assert "NotImplementedError" in again["ex-2-B"].source
+    assert "YOUR CODE HERE" not in again["ex-2-B"].source
 
 
 def test_again_changes_nothing(released):
@@ -143,7 +143,7 @@ def test_a_gradebook_with_grades_of_other_cells_is_refused(released, tmp_path, c
     root = tmp_path / "root"
     (root / "notebooks").mkdir(parents=True)
     notebook = nbformat.read(ROOT / "notebooks" / f"{NAME}.ipynb", 4)
-    notebook.cells = [cell for cell in notebook.cells if cell.id != "ex-2-6-check"]
+    notebook.cells = [cell for cell in notebook.cells if cell.id != "ex-2-J-check"]
     nbformat.write(notebook, root / "notebooks" / f"{NAME}.ipynb")
     assert release.main(["--course", str(folder)], root) == 1
     said = capsys.readouterr().err

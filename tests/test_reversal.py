@@ -48,6 +48,30 @@ def test_without_positions_it_knows_no_more_than_which_digits_there_are(unseen):
     assert abs(right - commonest_of_the_others(unseen)) < 0.03
 
 
+class Unscaled(SelfAttention):
+    def scale(self, query):
+        return 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_so_small_a_head_learns_without_the_root_as_well(unseen, seed):
+    torch.manual_seed(seed)
+    model = OneHeadModel(Unscaled)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
+    train(model, digit_rows(200, 64, seed), reversal_loss, optimizer, 200)
+    assert share_reversed(model.eval(), unseen) > 0.99
+
+
+def test_a_shift_by_one_is_a_line_beside_the_diagonal(unseen):
+    def loss_of(model, rows):
+        return F.cross_entropy(model(rows)[0].mT, rows.roll(1, 1))
+
+    _, weights = trained(loss_of)(unseen[:5])
+    assert weights.argmax(-1).tolist() == [[LENGTH - 1, *range(LENGTH - 1)]] * 5
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("steps, least, most", [(200, 0.5, 0.75), (1000, 0.93, 1)])
 def test_sorting_takes_more_than_200_steps(unseen, steps, least, most):
     def loss_of(model, rows):

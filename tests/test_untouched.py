@@ -165,7 +165,7 @@ def test_what_an_answer_sets_is_put_back(what, place):
         return result
 
     before, everything = str(read()), world()
-    report = judge("0.1", answer)
+    report = judge("0.A", answer)
     assert seen[0], "the deed changed nothing: this test shows nothing"
     assert str(read()) == before and world() == everything
     assert report.outcome == "passed", report
@@ -178,7 +178,7 @@ def test_a_notebook_s_own_settings_stay(place):
     try:
         with own[0], own[1], own[2]:
             before = world()
-            assert judge("0.1", lambda x: x.mean(-1)).outcome == "passed"
+            assert judge("0.A", lambda x: x.mean(-1)).outcome == "passed"
             assert world() == before
             assert torch.is_inference_mode_enabled() and autocast()[1]
     finally:
@@ -190,7 +190,7 @@ def test_a_folder_that_is_gone_stops_no_check(place):
     (place / "inner").mkdir()
     os.chdir(place / "inner")
     (place / "inner").rmdir()
-    assert judge("0.1", lambda x: x.mean(-1)).outcome == "passed"
+    assert judge("0.A", lambda x: x.mean(-1)).outcome == "passed"
     os.chdir(place)
 
 
@@ -199,7 +199,7 @@ def test_another_thread_may_check_as_well():
     reports = []
 
     def ask():
-        reports.append(judge("0.1", lambda x: x.mean(-1)))
+        reports.append(judge("0.A", lambda x: x.mean(-1)))
 
     thread = threading.Thread(target=ask)
     thread.start()

@@ -151,3 +151,10 @@ def test_the_hub_without_the_large_pipeline_says_what_to_do(monkeypatch):
 def test_spacy_is_not_imported_before_it_is_needed():
     source = Path(word_vectors.__file__).read_text("utf-8")
     assert "\nimport spacy" not in source and "\nfrom spacy" not in source
+
+
+@pytest.mark.lesson(1)
+def test_words_of_grammar_alone_make_sentences_alike_in_lesson_01():
+    nlp = word_vectors.load()
+    dog, mayor = "The dog slept on the sofa.", "The mayor voted on the budget."
+    assert round(nlp(dog).similarity(nlp(mayor)), 2) == 0.48

@@ -20,6 +20,11 @@ NAME = f"ex-{ANY.replace('.', '-')}"
 WORDS = [f"word{number}" for number in range(ENOUGH)]
 
 
+def test_a_question_is_found_by_its_number_in_the_first_edition(shown):
+    model_answer("2.8", " ".join(WORDS))
+    assert "2.K, to compare yours with" in str(shown[0])
+
+
 @pytest.fixture
 def shown(monkeypatch):
     """What is displayed."""
@@ -108,8 +113,8 @@ def test_under_grading_nothing_is_shown_or_read(shown, monkeypatch, capsys):
 
 
 def test_an_exercise_that_is_not_written_is_refused(shown):
-    with pytest.raises(CheckFailed, match="There is no written question '0.1'"):
-        model_answer("0.1")
+    with pytest.raises(CheckFailed, match="There is no written question '0.A'"):
+        model_answer("0.A")
 
 
 @pytest.mark.parametrize("make", [student, solution])

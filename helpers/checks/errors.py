@@ -32,7 +32,7 @@ MEANINGS: tuple[tuple[type[BaseException], str, Meaning], ...] = (
     (
         TypeError,
         "got an unexpected keyword argument 'axis'",
-        "NumPy's `axis` is called `dim` here.",
+        "What NumPy calls `axis` is called `dim` in torch.",
     ),
     (
         TypeError,

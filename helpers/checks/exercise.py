@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from string import ascii_lowercase
 from typing import Any, NoReturn
 
 # Lesson number -> the module that holds its exercises.
@@ -114,7 +113,7 @@ def mistake(
 class Exercise:
     """Everything the course knows about one exercise."""
 
-    id: str  # "2.2"; the number before the point is the lesson
+    id: str  # "2.B": the second of lesson 2, in reading order; no I and no O
     title: str
     kind: str  # one of KINDS
     difficulty: int  # 1 to 5
@@ -157,14 +156,12 @@ class Exercise:
     @property
     def lesson(self) -> int:
         """The number of the lesson that holds it."""
-        return int(self.id.split(".")[0])
+        return self.place[0]
 
     @property
-    def place(self) -> tuple[int, int, str]:
-        """Its place in the order of the course: 1.4 before 1.4b, 9.9 before 9.10."""
-        lesson, number = self.id.split(".")
-        digits = number.rstrip(ascii_lowercase)
-        return int(lesson), int(digits), number[len(digits) :]
+    def place(self) -> tuple[int, str]:
+        """Its place in the order of the course: 9.B before 10.A."""
+        return place(self.id)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -175,6 +172,12 @@ class Exercise:
     def references(self) -> tuple:
         """The course's own answers."""
         return tuple(answer.reference for answer in self.answers)
+
+
+def place(exercise_id: str) -> tuple[int, str]:
+    """An exercise's lesson, and its letter there: the key that sorts numbers."""
+    lesson, letter = exercise_id.split(".")
+    return int(lesson), letter
 
 
 def value_cases(count: int = 1, within: float | None = None) -> list[Case]:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from helpers import first_edition
 from helpers.checks.exercise import Exercise
 from helpers.checks.observe import said, time_limit, untouched_world
 from helpers.checks.progress import LOCK, PATIENCE, recording
@@ -54,7 +55,7 @@ def keep(exercise: Exercise, answers: tuple, folder: Path | None = None) -> None
     try:
         text = source(exercise, answers)
         with locked(folder / LOCK, PATIENCE):
-            write_whole(_path(exercise, folder), text.encode())
+            write_whole(_path(exercise.id, folder), text.encode())
     except (NotKept, OSError):
         return  # later lessons use the course's, and say so
 
@@ -73,8 +74,9 @@ def load(exercise: Exercise, folder: Path | None = None) -> dict[str, Any] | Non
         NotKept: It does not run, or lacks an answer.
     """
     folder = folder or notebook_folder()
-    path = _path(exercise, folder)
-    if not recording(folder) or not path.is_file():
+    paths = [_path(one, folder) for one in _numbers(exercise)]
+    path = next((one for one in paths if one.is_file()), None)
+    if path is None or not recording(folder):
         return None
     names: dict[str, Any] = {"__name__": f"answer {exercise.id}"}
     with untouched_world():
@@ -90,8 +92,14 @@ def load(exercise: Exercise, folder: Path | None = None) -> dict[str, Any] | Non
     return names
 
 
-def _path(exercise: Exercise, folder: Path) -> Path:
-    return folder / FOLDER / f"{exercise.id}.py"
+def _numbers(exercise: Exercise) -> list[str]:
+    """The numbers under which its answer may be kept, the present one first."""
+    old = [was for was, now in first_edition.EXERCISES.items() if now == exercise.id]
+    return [exercise.id, *old]
+
+
+def _path(number: str, folder: Path) -> Path:
+    return folder / FOLDER / f"{number}.py"
 
 
 # --- an answer, and what it needs -----------------------------------------------------

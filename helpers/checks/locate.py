@@ -276,7 +276,7 @@ def variants(lesson: int) -> dict[str, tuple]:
 
     Each file there holds, for the exercises of the file of its name beside `variants/`,
 
-        VARIANTS = {"2.2": (function, function, function), "3.1": ((split, merge), ...)}
+        VARIANTS = {"2.B": (function, function, function), "3.A": ((split, merge), ...)}
 
     an exercise's id and at least three answers, each of them a tuple where the exercise
     asks for several.

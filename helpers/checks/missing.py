@@ -9,10 +9,11 @@ import re
 from functools import cache
 from typing import Any
 
+from helpers import first_edition
 from helpers.checks.card import display, escaped, link, notebook_name
 from helpers.student.presence import person_present
 
-STUB = re.compile(r"exercise (\d+\.\d+[a-z]?)")  # what a stub's `raise` line says
+STUB = re.compile(r"exercise (\d+\.\w+)")  # what a stub's `raise` line says
 
 
 def needed(error: BaseException | None) -> str | None:
@@ -24,7 +25,7 @@ def needed(error: BaseException | None) -> str | None:
     """
     if isinstance(error, NotImplementedError):  # torch has some of its own
         stub = STUB.fullmatch(str(error))
-        return stub[1] if stub else None
+        return first_edition.exercise(stub[1]) if stub else None
     if isinstance(error, TypeError | AttributeError) and "ellipsis" in str(error):
         return ""
     return None

@@ -9,6 +9,7 @@ import gc
 import io
 import random
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -103,19 +104,19 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     Only where there is a SIGALRM and this is the main thread. It can't stop one long
     call into C, nor a bare `except:` inside a loop. The alarm comes again every second,
-    and it waits where nothing may be stopped.
+    and it waits for the end of an import and of a garbage collection.
     """
     main = threading.current_thread() is threading.main_thread()
     if not (hasattr(signal, "SIGALRM") and main):
         yield
         return
-    armed, spent = True, stopwatch()
+    armed, spent, outside = True, stopwatch(), _delicate(sys._getframe().f_back)
 
     def stop(_signal: int, frame: FrameType | None) -> None:
         if not armed:
             return
         left = seconds - spent()
-        if left <= 0 and not _is_no_place_to_stop(frame):
+        if left <= 0 and _delicate(frame) == outside:
             raise TimeUp
         signal.setitimer(signal.ITIMER_REAL, max(left, 0.01), 1.0)
 
@@ -129,8 +130,8 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _is_no_place_to_stop(frame: FrameType | None) -> bool:
-    """Whether a frame lies in an import, in one of `gc.callbacks` or in `time_limit`.
+def _delicate(frame: FrameType | None) -> int:
+    """How many frames, from this one outwards, must not be interrupted.
 
     An import that is cut short leaves half a module behind, which fails for as long as
     the kernel runs; what a callback of the collector raises is lost; and a limit that
@@ -138,12 +139,12 @@ def _is_no_place_to_stop(frame: FrameType | None) -> bool:
     """
     places = {getattr(one, "__code__", None) for one in gc.callbacks}
     places.add(time_limit.__wrapped__.__code__)
+    count = 0
     while frame is not None:
         code = frame.f_code
-        if code in places or code.co_filename == IMPORTING:
-            return True
+        count += code in places or code.co_filename == IMPORTING
         frame = frame.f_back
-    return False
+    return count
 
 
 def cases_of(exercise: Exercise, seed: int) -> list[Case]:

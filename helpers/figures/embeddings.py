@@ -131,11 +131,10 @@ def letters(
     curve.legend(frameon=False)
     (dot,) = curve.plot([], [], "o", color=RED)
     vowel = np.array([one in VOWELS for one in characters])
-    texts = Labels(plane, size=17), Labels(plane, size=11)
+    kinds, texts = (vowel, ~vowel), (Labels(plane, size=17), Labels(plane, size=11))
 
     def move(step: int) -> str:
         table = stages[step]
-        kinds = vowel, ~vowel
         for label, kind, colour in zip(texts, kinds, (RED, BLUE), strict=True):
             some = [characters[place] for place in np.flatnonzero(kind)]
             names = ["space" if one == " " else one for one in some]

@@ -58,7 +58,7 @@ class OwnParts:
             if own and step and (slow := _slow(step, part, course)):
                 part, said = course, f"the course's, since {slow}"
             setattr(self, asked.name, part)
-            self._exercise[asked.name] = exercise_id
+            self._exercise[asked.name] = exercise.id
             self._own[asked.name] = part is not course
             print(f"mine.{asked.name}: {said}")
 

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from helpers import first_edition
 from helpers.checks.card import display
 from helpers.checks.engine import grading
 from helpers.checks.report import CheckFailed
@@ -22,7 +23,7 @@ def model_answer(exercise_id: str, text: str | None = None) -> None:
     """Show the model answer and the rubric to whoever has written an answer.
 
     Args:
-        exercise_id: a written question, such as "2.8"
+        exercise_id: a written question, such as "2.K"
         text: the answer, where it does not stand in the saved notebook's own cell
 
     Raises:
@@ -31,6 +32,7 @@ def model_answer(exercise_id: str, text: str | None = None) -> None:
     if grading():
         return  # nothing is shown, nor read: the answers are not even there
     known = json.loads(ANSWERS.read_text("utf-8"))
+    exercise_id = first_edition.exercise(exercise_id)
     if exercise_id not in known:
         raise CheckFailed(
             f"There is no written question {exercise_id!r}: they are "
@@ -84,4 +86,5 @@ def _saved(exercise_id: str) -> str | None:
 
 def _is(cell: dict, name: str) -> bool:
     graded = cell.get("metadata", {}).get("nbgrader", {}).get("grade_id")
-    return name in (cell.get("id"), graded)
+    names = (cell.get("id"), graded)
+    return name in [first_edition.cell(str(one)) for one in names]

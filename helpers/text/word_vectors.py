@@ -141,7 +141,7 @@ def _closest(
 
 
 def mystery_tables() -> dict[str, Tensor]:
-    """Three tables (300, D) for exercise 1.3b; only one of them was trained."""
+    """Three tables (300, D) for exercise 1.H; only one of them was trained."""
     draw = torch.Generator().manual_seed(0)
     _, vectors = whole_words(load())
     chosen = torch.randperm(len(vectors), generator=draw)[:300]

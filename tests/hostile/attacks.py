@@ -50,14 +50,14 @@ def scaled_dot_product_attention(query, key, value, mask=None):
 """
 A_LIST_FOR_A_NAME = f"""
 from helpers.checks import engine
-for one in engine.find("2.2").misconceptions:
+for one in engine.find("2.B").misconceptions:
     object.__setattr__(one, "name", [one.name])
 {WRONG}"""
 A_LINE_OF_MY_OWN = f"""
 import fcntl, json, os
 
 def write(*_):
-    line = {{"exercise": "2.2", "outcome": "wrong", "misconception": ["a", {{}}],
+    line = {{"exercise": "2.B", "outcome": "wrong", "misconception": ["a", {{}}],
             "borrowed": False, "intact": True}}
     for number in range(3, 200):
         try:
@@ -72,12 +72,12 @@ get_ipython().events.register("post_run_cell", write)
 
 # Every answer is wrong, and the check is to be talked into passing it: name -> source.
 WRONG_ANSWERS = {
-    "ex-2-1": "def softmax(x, dim=-1):\n    return x",
-    "ex-2-2": WRONG,
-    "ex-2-3b": "impossible_entries = -17",
-    "ex-2-5": "def looks_healthy(attend):\n    return True",
-    "ex-2-5b": "too_small_by = -17.0",
-    "ex-2-5c": "times_applied = -17",
+    "ex-2-A": "def softmax(x, dim=-1):\n    return x",
+    "ex-2-B": WRONG,
+    "ex-2-G": "impossible_entries = -17",
+    "ex-2-D": "def looks_healthy(attend):\n    return True",
+    "ex-2-E": "too_small_by = -17.0",
+    "ex-2-H": "times_applied = -17",
 }
 ANYTHING = """
 class Anything(torch.Tensor):
@@ -100,7 +100,7 @@ from helpers.checks import exercises
 known = {one.id: one.references[0] for one in exercises()}
 
 def softmax(x, dim=-1):
-    return known["2.1"](x, dim)
+    return known["2.A"](x, dim)
 """
 STACK = """
 import sys
@@ -116,14 +116,14 @@ BORROWED = """
 import os
 os.environ.clear()
 from helpers.checks import borrow
-lent = borrow("2.1")
+lent = borrow("2.A")
 
 def softmax(x, dim=-1):
     return lent(x, dim)
 """
 APPENDED = """
 import fcntl, json, os
-names = ("2.1", "2.2", "2.3", "2.4", "2.5", "2.6")
+names = ("2.A", "2.B", "2.F", "2.C", "2.D", "2.J")
 
 def write(*_):
     for number in range(3, 200):
@@ -191,7 +191,7 @@ IN_MAKE_TEST = ("report patched", "cases emptied", "own lines")
 def cheating(source: str) -> NotebookNode:
     """A notebook with nothing but wrong answers, and a cell that is to help them."""
     notebook = handed.filled(WRONG_ANSWERS)
-    return handed.with_cell(notebook, "ex-2-1-check", source)
+    return handed.with_cell(notebook, "ex-2-A-check", source)
 
 
 @dataclass(frozen=True)
@@ -206,23 +206,23 @@ class Student:
 
 
 def answered() -> NotebookNode:
-    """A notebook in which 2.1 is right: 2 points."""
-    return handed.filled({"ex-2-1": handed.solution("ex-2-1")})
+    """A notebook in which 2.A is right: 2 points."""
+    return handed.filled({"ex-2-A": handed.solution("ex-2-A")})
 
 
 def amid(source: str) -> NotebookNode:
     """The same, with a cell of the student's own behind it."""
-    return handed.with_cell(answered(), "ex-2-2", source)
+    return handed.with_cell(answered(), "ex-2-B", source)
 
 
 def instead(source: str) -> NotebookNode:
-    """The same, with an answer to 2.2."""
-    return handed.filled({"ex-2-2": source}, answered())
+    """The same, with an answer to 2.B."""
+    return handed.filled({"ex-2-B": source}, answered())
 
 
 def written(source: str) -> NotebookNode:
     """The same, with a written answer."""
-    return handed.filled({"ex-2-8": source}, answered())
+    return handed.filled({"ex-2-K": source}, answered())
 
 
 def beside(cell: NotebookNode) -> NotebookNode:
@@ -281,7 +281,7 @@ BROKEN = b"\xfc" * 80
 SPOOF = "zoe\nline 99 02_attention: 19 of 19 points"
 CLASS = [
     _one("anna", lambda: handed.solved(), "19"),
-    _one("ben", lambda: handed.filled({"ex-2-2": handed.solution("ex-2-2")}), "4"),
+    _one("ben", lambda: handed.filled({"ex-2-B": handed.solution("ex-2-B")}), "4"),
     _one("cleo", lambda: handed.filled({}), "0"),
     _one("dan", answered),
     _one("writes script", lambda: written(MARKDOWN), sample=True),

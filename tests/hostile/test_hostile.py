@@ -118,7 +118,7 @@ class TestAClass:
         folder, written = graded[0], "writes script"
         path = folder / "autograded" / written / LESSON / f"{LESSON}.ipynb"
         safe = path.read_text()
-        unsafe = handed.filled({"ex-2-8": attacks.SCRIPT}, handed.released())
+        unsafe = handed.filled({"ex-2-K": attacks.SCRIPT}, handed.released())
         with browser() as chromium:
             with served(folder, "--config=nbgrader_config.py") as address:
                 assert "OWNED" not in titles(chromium, address, written)

@@ -48,6 +48,7 @@ def test_markdown_keeps_what_is_harmless(source, safe):
     assert safe_markdown(source) == safe
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(PIECES + ["\n", "\n\n", " "]), max_size=25))
 def test_no_markdown_draws_anything_active(pieces):

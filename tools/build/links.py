@@ -32,7 +32,7 @@ def exercise(box: str, number: str, order: list[str], for_student: bool) -> str:
 
     Args:
         box: the heading of the exercise, and the line of facts below it
-        number: of the exercise, such as "2.2"
+        number: of the exercise, such as "2.B"
         order: the numbers of all exercises as they stand in the lesson
         for_student: whether this is the student's notebook
     """

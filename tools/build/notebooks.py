@@ -2,15 +2,15 @@
 
 A lesson is a py:percent script. The headers of its cells carry what is more than text:
 
-    # %% [markdown] exercise="2.2"     the task; the build prints its box on top
-    # %% exercise="2.2"                the code cell with the marked solution
-    # %% [markdown] answer="2.8"       the model answer of a written question
+    # %% [markdown] exercise="2.B"     the task; the build prints its box on top
+    # %% exercise="2.B"                the code cell with the marked solution
+    # %% [markdown] answer="2.K"       the model answer of a written question
     # %% locked=true                   code that belongs to a bug hunt, not to be edited
     # %% slide="slide"                 any kind of reveal.js slide
     # %% [markdown] slide="notes"      for the speaker: in no notebook (notes.py)
     # %% tags=["nbval-check-output"]   deterministic: CI compares the output
 
-The check is a cell of its own, `check("2.2", scaled_dot_product_attention)`. The build
+The check is a cell of its own, `check("2.B", scaled_dot_product_attention)`. The build
 adds the links (links.py), folds what a reader need not see (folds.py), and puts a cell
 that opens the model answer behind the answer to a written question.
 """
@@ -36,6 +36,7 @@ from tools.build.stubs import LessonError, markdown_stub, regions, solved, stub
 ROOT = Path(__file__).resolve().parents[2]
 IMPORT = "from helpers.checks import borrow, check"  # what a check cell needs
 LENDING = re.compile(r"^from helpers\.checks import (?=check\b)", re.MULTILINE)
+UNQUOTED = re.compile(r"^# %%.*?\b(exercise|answer)=([^'\"\s]+)", re.MULTILINE)
 MODEL_ANSWER = "model-answer"  # tag of a cell that opens one
 OPENING = """from helpers.student.written import model_answer
 
@@ -67,7 +68,10 @@ class Lesson:
 
 def read(path: Path) -> Lesson:
     """Read lessons/NN_name.py."""
-    notebook = jupytext.read(path, fmt="py:percent")
+    script = path.read_text("utf-8")
+    if bare := UNQUOTED.search(script):
+        raise LessonError('{0}={1}: write {0}="{1}".'.format(*bare.groups()))
+    notebook = jupytext.reads(script, fmt="py:percent")
     for cell in notebook.cells:
         cell.metadata.pop("lines_to_next_cell", None)
         if cell.cell_type == "markdown":
@@ -317,8 +321,6 @@ def _complete(lesson: Lesson, known: dict[str, Exercise]) -> None:
             checks[call[0]] = call[1]
         for key in ("exercise", "answer"):
             number = cell.metadata.get(key)
-            if number is not None and not isinstance(number, str):
-                raise LessonError(f'{key}={number}: write {key}="{number}".')
             if number and number not in known:
                 raise LessonError(
                     f"exercise {number}: helpers/exercises does not have it."

@@ -45,7 +45,7 @@ def regions(source: str, where: str) -> list[Region]:
 
     Args:
         source: The cell.
-        where: What to call it in an error, such as "exercise 2.2".
+        where: What to call it in an error, such as "exercise 2.B".
 
     Raises:
         LessonError: A marker has no partner, or is misspelt.

@@ -165,11 +165,11 @@ class Shell(nn.Module):
         return self._ask("", args, options)
 
     def encode(self, *args: Any, **options: Any) -> Any:
-        """The encoder's half of 5.3."""
+        """The encoder's half of 5.C."""
         return self._ask("encode", args, options)
 
     def decode(self, *args: Any, **options: Any) -> Any:
-        """The decoder's half of 5.3."""
+        """The decoder's half of 5.C."""
         return self._ask("decode", args, options)
 
 

@@ -13,8 +13,10 @@ from collections.abc import Iterator, Mapping
 import nbformat
 from nbformat import NotebookNode
 
+from helpers import first_edition
+
 MOST = 20_000_000  # bytes of a submission
-CHECK = re.compile(r"^check\([\"'](\d+\.\d+[a-z]?)[\"'],", re.MULTILINE)
+CHECK = re.compile(r"^check\([\"'](\d+\.\w+)[\"'],", re.MULTILINE)
 IMPORT = re.compile(r"\Afrom helpers\.checks import borrow, check\n")
 # What an honest answer has no reason to mention. Nothing is deducted for it: a person
 # should read that cell.
@@ -68,9 +70,10 @@ def _whole(cell: NotebookNode) -> NotebookNode:
     source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
     source = source.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     fresh = kinds[cell.cell_type](source.replace("\r\n", "\n"))  # from Windows
-    fresh.id = str(cell.get("id", ""))
+    fresh.id = first_edition.cell(str(cell.get("id", "")))
     graded = cell.get("metadata", {}).get("nbgrader", {})
-    fresh.metadata["nbgrader"] = {"grade_id": str(graded.get("grade_id", ""))}
+    name = first_edition.cell(str(graded.get("grade_id", "")))
+    fresh.metadata["nbgrader"] = {"grade_id": name}
     return fresh
 
 
@@ -116,7 +119,8 @@ def restore(
 def _name(cell: NotebookNode, known: Mapping[str, NotebookNode]) -> str | None:
     """Which released cell this is: by its metadata, its id, or the check it makes."""
     found = CHECK.findall(cell.source) if cell.cell_type == "code" else []
-    check = f"ex-{found[0].replace('.', '-')}-check" if len(found) == 1 else ""
+    number = first_edition.exercise(found[0]) if len(found) == 1 else ""
+    check = f"ex-{number.replace('.', '-')}-check"
     for name in (cell.metadata.nbgrader.grade_id, cell.id, check):
         if name in known:
             return name
@@ -144,6 +148,7 @@ def _as_released(
 
 def _said(source: str) -> str:
     """What a course's cell says, with or without the import that a release adds."""
+    source = CHECK.sub(lambda one: f'check("{first_edition.exercise(one[1])}",', source)
     return IMPORT.sub("", source).strip()
 
 

@@ -44,7 +44,7 @@ LINE = {
     "type": "object",
     "required": ["exercise", "outcome", "misconception", "borrowed"],
     "properties": {
-        "exercise": {"type": "string", "pattern": r"^\d{1,3}\.\d{1,3}[a-z]?\Z"},
+        "exercise": {"type": "string", "pattern": r"^\d{1,3}\.[A-Z]\Z"},
         "outcome": {"enum": ["passed", "wrong", "raised", "not attempted"]},
         "misconception": {"type": ["string", "null"], "maxLength": 200},
         "borrowed": {"type": "boolean"},

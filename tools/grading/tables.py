@@ -1,19 +1,18 @@
 """grades.csv and misconceptions.csv, and where the earlier ones went.
 
 Both open in a spreadsheet with a double click: a mark at their beginning says that
-they are UTF-8, or Excel breaks umlauts; and exercises are called "ex 7.10", or it makes
-7.1 of that, or a date.
+they are UTF-8, or Excel breaks umlauts.
 """
 
 import csv
 import io
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from helpers.checks.exercise import place
 from helpers.files import write_whole
 
 BORROWED, UNKNOWN = "borrowed", "not recognised"
@@ -109,12 +108,6 @@ def _mistakes(
         elif line["outcome"] in ("wrong", "raised"):
             name = line["misconception"]
             yield exercise, name if name in known[exercise] else UNKNOWN
-
-
-def place(exercise: str) -> tuple[int, int, str]:
-    """Where an exercise stands: 2.5b after 2.5, and 7.10 after 7.9."""
-    lesson, number, letter = re.fullmatch(r"(\d+)\.(\d+)(\w*)", exercise).groups()
-    return int(lesson), int(number), letter
 
 
 def _text(rows: list[list[str]]) -> str:

@@ -1,4 +1,4 @@
-"""Hunt for wrong answers that a check lets pass: `make hunt EXERCISE=2.2`.
+"""Hunt for wrong answers that a check lets pass: `make hunt EXERCISE=2.B`.
 
 Every first-order mutant of the lesson's own solution is put to its check. One that
 passes is asked again, on inputs that the check does not have: larger, negative, cut
@@ -163,7 +163,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tools.proofs.hunt", description=__doc__
     )
-    parser.add_argument("exercise", nargs="*", help="such as 2.2; default: all")
+    parser.add_argument("exercise", nargs="*", help="such as 2.B; default: all")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     try:

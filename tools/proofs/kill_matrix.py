@@ -91,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m tools.proofs.kill_matrix", description=__doc__
     )
     parser.add_argument("--seeds", type=int, default=SEEDS, help=f"default: {SEEDS}")
-    parser.add_argument("--exercise", help="one exercise, such as 2.2; default: all")
+    parser.add_argument("--exercise", help="one exercise, such as 2.B; default: all")
     parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
     options = parser.parse_args(arguments)
     if min(options.seeds, options.jobs) < 1:

@@ -320,7 +320,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tools.proofs.locate", description=__doc__
     )
-    parser.add_argument("exercise", nargs="*", help="such as 2.2; default: all")
+    parser.add_argument("exercise", nargs="*", help="such as 2.B; default: all")
     parser.add_argument("--seed", type=int, default=0, help="which changes are drawn")
     parser.add_argument("--each", type=int, default=EACH, help="changes per answer")
     parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")

@@ -27,7 +27,7 @@ What follows is for the lab, and for questions. The class has no minutes for it.
 {}"""
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-NUMBERS = re.compile(r"(\d+\.\d+\w?)(?:\s+to\s+(\d+\.\d+\w?))?")
+NUMBERS = re.compile(r"(\d+\.[A-Z])(?:\s+to\s+(\d+\.[A-Z]))?")
 EXERCISE = re.compile(r"ex-(\d+)-(\w+?)(-task|-check)?")
 
 
@@ -180,7 +180,7 @@ def advice(exercise: Exercise, task: str) -> str:
 
 
 def left_for_lab(plan: str, deck: list[str]) -> set[str]:
-    """What a plan leaves for the lab: "Leave 2.3, 2.5 to 2.6 for the lab".
+    """What a plan leaves for the lab: "Leave 2.F, 2.D to 2.J for the lab".
 
     Args:
         plan: The notes of the class, as text.

@@ -119,9 +119,9 @@ def section(slide: Slide) -> str:
     """A slide as a <section> of reveal.js."""
     name = "exercise" if slide.exercise else "text"
     name += " whole" * bool(slide.minutes)  # on one page
-    seconds = 60 * slide.minutes or slide.lab
+    seconds = 60 * slide.minutes or int(slide.lab)
     more = f' data-above="{html.escape(slide.above)}"'
-    more += f' data-timing="{int(seconds)}"' * bool(seconds)
+    more += f' data-timing="{seconds}"' * bool(seconds)
     more += ' data-visibility="uncounted"' * slide.appendix
     label = '<p class="lab">for the lab</p>' if slide.lab else ""
     body = "".join(cell(one, slide.minutes > 0) for one in slide.cells)

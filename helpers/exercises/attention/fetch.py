@@ -1,4 +1,4 @@
-"""2.6: the query that fetches a given value; 2.8: a row with nothing to attend to."""
+"""2.J: the query that fetches a given value; 2.K: a row with nothing to attend to."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from helpers.exercises.kit import normal
 
 
 def query_for(keys: Tensor, wanted: int) -> Tensor:
-    """The course's own answer to 2.6."""
+    """The course's own answer to 2.J."""
     target = torch.zeros(len(keys), dtype=keys.dtype)
     target[wanted] = 20.0 * keys.shape[-1] ** 0.5
     return torch.linalg.pinv(keys) @ target
@@ -104,7 +104,7 @@ def _one_hot(keys: Tensor, wanted: int) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "2.6",
+        "2.J",
         "The query that fetches a given value",
         "function",
         difficulty=4,
@@ -115,7 +115,7 @@ EXERCISES = (
         misconceptions=(_along, _blunt, _one_feature, _one_hot),
     ),
     Exercise(
-        "2.8",
+        "2.K",
         "A row with nothing to attend to",
         "written",
         difficulty=3,

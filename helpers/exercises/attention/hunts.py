@@ -1,4 +1,4 @@
-"""2.5: a test that finds sick attention, and two bug hunts in printed numbers."""
+"""2.D: a test that finds sick attention, and two bug hunts in printed numbers."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from helpers.exercises.kit import exchanging, normal, reordered
 
 
 def looks_healthy(attend: Callable) -> bool:
-    """The course's own answer to 2.5."""
+    """The course's own answer to 2.D."""
     draw = torch.Generator().manual_seed(5)
     query, key = normal(draw, 5, 4), normal(draw, 7, 4)
     constant = torch.full((7, 3), 2.5, dtype=torch.float64)
@@ -161,7 +161,7 @@ PROBE_MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "2.5",
+        "2.D",
         "Bug hunt: a test that finds the sick attention",
         "probe",
         difficulty=3,
@@ -173,7 +173,7 @@ EXERCISES = (
         misconceptions=PROBE_MISTAKES,
     ),
     Exercise(
-        "2.5b",
+        "2.E",
         "Bug hunt: the root of what?",
         "value",
         difficulty=2,
@@ -199,7 +199,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "2.5c",
+        "2.H",
         "Bug hunt: the cell that ran again",
         "value",
         difficulty=3,

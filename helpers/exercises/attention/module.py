@@ -1,4 +1,4 @@
-"""2.4: self-attention as a module."""
+"""2.C: self-attention as a module."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ from helpers.models.attention import attention
 
 
 class SelfAttention(nn.Module):
-    """The course's own answer to 2.4, in steps that a mistake can exchange."""
+    """The course's own answer to 2.C, in steps that a mistake can exchange."""
 
     def __init__(self, d_model: int, d_head: int) -> None:
         """Create the three projections."""
@@ -145,7 +145,7 @@ CONFUSED = ("vkv", "qvv", "qkq", "vkq")
 
 
 def _as_in_2_2(name: str) -> Misconception:
-    """A mistake of 2.2, made after the projections."""
+    """A mistake of 2.B, made after the projections."""
     known = next(one for one in ATTENTION_MISTAKES if one.name == name)
     attends = (swap(attend=staticmethod(spelling)) for spelling in known.spellings)
     return mistake(name, known.done, known.where, *attends)
@@ -325,7 +325,7 @@ MODULE_MISTAKES = (
     mistake(
         "no scaling",
         "The scores went into the softmax without being divided.",
-        "Compare with the function you wrote in 2.2.",
+        "Compare with the function you wrote in 2.B.",
         swap(scale=lambda self, query: 1.0),
     ),
     mistake(
@@ -367,7 +367,7 @@ MODULE_MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "2.4",
+        "2.C",
         "Self-attention as a module",
         "class",
         difficulty=3,

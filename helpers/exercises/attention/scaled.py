@@ -1,4 +1,4 @@
-"""2.2: scaled dot-product attention."""
+"""2.B: scaled dot-product attention."""
 
 from collections.abc import Callable
 from functools import partial
@@ -29,7 +29,7 @@ from helpers.models.attention import attention
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The course's own answer to 2.2."""
+    """The course's own answer to 2.B."""
     return attention(query, key, value, mask, need_weights=True)
 
 
@@ -462,7 +462,7 @@ RETURNS = {"output": "..., query, width of value", "weights": "..., query, key"}
 
 EXERCISES = (
     Exercise(
-        "2.2",
+        "2.B",
         "Scaled dot-product attention",
         "function",
         difficulty=3,

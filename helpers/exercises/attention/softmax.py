@@ -1,4 +1,4 @@
-"""2.1 and 2.3: softmax and its gradient."""
+"""2.A and 2.F: softmax and its gradient."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,11 +17,11 @@ from helpers.checks.exercise import (
 )
 from helpers.exercises.kit import exchanging, normal
 
-# --- 2.1 ---
+# --- 2.A ---
 
 
 def softmax(x: Tensor, dim: int) -> Tensor:
-    """The course's own answer to 2.1."""
+    """The course's own answer to 2.A."""
     powers = (x - x.amax(dim, keepdim=True)).exp()
     return powers / powers.sum(dim, keepdim=True)
 
@@ -198,11 +198,11 @@ SOFTMAX_MISTAKES = (
 )
 
 
-# --- 2.3 ---
+# --- 2.F ---
 
 
 def softmax_jacobian(z: Tensor) -> Tensor:
-    """The course's own answer to 2.3."""
+    """The course's own answer to 2.F."""
     share = z.softmax(-1)
     return share.diag() - torch.outer(share, share)
 
@@ -362,7 +362,7 @@ def _raw(z: Tensor) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "2.1",
+        "2.A",
         "A softmax that survives large numbers",
         "function",
         difficulty=2,
@@ -375,7 +375,7 @@ EXERCISES = (
         misconceptions=SOFTMAX_MISTAKES,
     ),
     Exercise(
-        "2.3",
+        "2.F",
         "The gradient of softmax",
         "function",
         difficulty=3,
@@ -404,7 +404,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "2.3b",
+        "2.G",
         "A printed gradient that cannot be",
         "value",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""9.4: the head that guesses words; 9.4b: what stop words take away."""
+"""9.E: the head that guesses words; 9.F: what stop words take away."""
 
 from collections.abc import Callable
 
@@ -221,7 +221,7 @@ STOP_WORDS = (
 
 EXERCISES = (
     Exercise(
-        "9.4",
+        "9.E",
         "A head that guesses words",
         "class",
         difficulty=2,
@@ -249,7 +249,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "9.4b",
+        "9.F",
         "Bug hunt: what do stop words take away?",
         "value",
         difficulty=1,

@@ -1,4 +1,4 @@
-"""9.5: load an encoder with five labels; 9.5b: what a head may read."""
+"""9.G: load an encoder with five labels; 9.J: what a head may read."""
 
 import atexit
 import shutil
@@ -17,7 +17,7 @@ from helpers.exercises.kit import exchanging
 
 
 def load_five(folder: str) -> Any:
-    """The course's own answer to 9.5."""
+    """The course's own answer to 9.G."""
     return _remembered(folder)
 
 
@@ -183,11 +183,11 @@ LOAD_MISTAKES = (
 )
 
 
-# --- 9.5b -----------------------------------------------------------------------------
+# --- 9.J -----------------------------------------------------------------------------
 
 
 def first_and_mean(hidden: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
-    """The course's own answer to 9.5b."""
+    """The course's own answer to 9.J."""
     return _pooled(hidden, attention_mask)
 
 
@@ -314,7 +314,7 @@ POOL_MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "9.5",
+        "9.G",
         "Load it with five labels",
         "function",
         difficulty=1,
@@ -325,7 +325,7 @@ EXERCISES = (
         misconceptions=LOAD_MISTAKES,
     ),
     Exercise(
-        "9.5b",
+        "9.J",
         "What a head may read",
         "function",
         difficulty=2,

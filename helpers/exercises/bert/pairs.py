@@ -1,4 +1,4 @@
-"""9.3: pairs for the next-sentence task, half of them real.
+"""9.D: pairs for the next-sentence task, half of them real.
 
 The answer is random. The share of real pairs must lie within 5 sigma of one half, and
 the number of changes between real and random within 5 sigma of what that share gives
@@ -21,7 +21,7 @@ Pairs = list[tuple[str, str, bool]]
 
 
 def sentence_pairs(documents: Documents) -> Pairs:
-    """The course's own answer to 9.3."""
+    """The course's own answer to 9.D."""
     return _pairs(documents)
 
 
@@ -451,7 +451,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "9.3",
+        "9.D",
         "Does this sentence follow?",
         "function",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""9.8: the optimizer and one epoch of fine-tuning; 9.9 and 9.10 have no check."""
+"""9.L: the optimizer and one epoch of fine-tuning; 9.M and 9.N have no check."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -23,14 +23,14 @@ RATE = 5e-5
 
 
 def make_optimizer(model: nn.Module) -> AdamW:
-    """The course's own answer to the first half of 9.8."""
+    """The course's own answer to the first half of 9.L."""
     return AdamW(model.parameters(), lr=RATE)
 
 
 def train_epoch(
     model: Any, batches: Iterable[dict], optimizer: Any, scheduler: Any
 ) -> list[float]:
-    """The course's own answer to the second half of 9.8."""
+    """The course's own answer to the second half of 9.L."""
     return _epoch(model, batches, optimizer, scheduler)
 
 
@@ -382,7 +382,7 @@ EPOCH_MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "9.8",
+        "9.L",
         "AdamW, and one pass of fine-tuning",
         "function",
         difficulty=3,
@@ -396,6 +396,6 @@ EXERCISES = (
         "schedule",
         misconceptions=OPTIMIZER_MISTAKES + EPOCH_MISTAKES,
     ),
-    Exercise("9.9", "Why is it so bad?", "written", difficulty=3, points=4),
-    Exercise("9.10", "Beat it", "open", difficulty=4, minutes=30),
+    Exercise("9.M", "Why is it so bad?", "written", difficulty=3, points=4),
+    Exercise("9.N", "Beat it", "open", difficulty=4, minutes=30),
 )

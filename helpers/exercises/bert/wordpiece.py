@@ -1,4 +1,4 @@
-"""9.1: WordPiece, the longest match first; and why to tokenize at all."""
+"""9.A: WordPiece, the longest match first; and why to tokenize at all."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ UNKNOWN = "[UNK]"
 
 
 def wordpiece(word: str, vocab: Collection[str]) -> list[str]:
-    """The course's own answer to 9.1."""
+    """The course's own answer to 9.A."""
     pieces: list[str] = []
     rest = word
     while rest:
@@ -293,7 +293,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "9.1",
+        "9.A",
         "WordPiece: the longest match first",
         "function",
         difficulty=3,
@@ -305,5 +305,5 @@ EXERCISES = (
         properties=(Property("Do the pieces spell the word", _glue),),
         misconceptions=MISTAKES,
     ),
-    Exercise("9.1b", "Why tokenize?", "written", difficulty=1, points=2),
+    Exercise("9.B", "Why tokenize?", "written", difficulty=1, points=2),
 )

@@ -1,4 +1,4 @@
-"""5.6: a loss below its floor, mass on padding, a wrong side; 5.7: three readings."""
+"""5.F: a loss below its floor, mass on padding, a wrong side; 5.J: three readings."""
 
 import math
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from helpers.checks.exercise import (
 from helpers.exercises.decoder.layer import DecoderLayer
 from helpers.exercises.kit import exchanging, normal, number, padded, reordered
 
-# --- 5.6 ---
+# --- 5.F ---
 
 
 def _floor_look(value: Any) -> Look:
@@ -106,11 +106,11 @@ FLOOR = (
     ),
 )
 
-# --- 5.6b ---
+# --- 5.G ---
 
 
 def mass_on_padding(weights: Tensor, source_mask: Tensor) -> float:
-    """The course's own answer to 5.6b."""
+    """The course's own answer to 5.G."""
     return _mass(weights, source_mask)
 
 
@@ -208,11 +208,11 @@ MASS_MISTAKES = (
     ),
 )
 
-# --- 5.6c ---
+# --- 5.H ---
 
 
 def reads_memory(layer: Callable) -> bool:
-    """The course's own answer to 5.6c."""
+    """The course's own answer to 5.H."""
     return _reads(layer)
 
 
@@ -346,7 +346,7 @@ PROBE_MISTAKES = (
         "order expected to matter",
         "The test says True for layers whose output changes when memory is shuffled, "
         "but attention ignores the order of its keys.",
-        "What did exercise 1.7 say about a model without positions?",
+        "What did exercise 1.N say about a model without positions?",
         lambda layer: _reads(layer, in_any_order=False) and not _reads(layer),
     ),
     mistake(
@@ -359,7 +359,7 @@ PROBE_MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "5.6",
+        "5.F",
         "Bug hunt: the loss below the floor",
         "value",
         difficulty=2,
@@ -374,7 +374,7 @@ EXERCISES = (
         misconceptions=FLOOR,
     ),
     Exercise(
-        "5.6b",
+        "5.G",
         "Bug hunt: who reads the padding?",
         "function",
         difficulty=2,
@@ -386,7 +386,7 @@ EXERCISES = (
         misconceptions=MASS_MISTAKES,
     ),
     Exercise(
-        "5.6c",
+        "5.H",
         "Bug hunt: keys and values from the wrong side",
         "probe",
         difficulty=4,
@@ -397,7 +397,7 @@ EXERCISES = (
         misconceptions=PROBE_MISTAKES,
     ),
     Exercise(
-        "5.7",
+        "5.J",
         "Three readings of one figure",
         "written",
         difficulty=3,

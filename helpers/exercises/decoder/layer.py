@@ -1,4 +1,4 @@
-"""5.1: the decoder layer."""
+"""5.A: the decoder layer."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ AS_ASKED = "as asked"
 
 
 class DecoderLayer(nn.Module):
-    """The course's own answer to 5.1; misconceptions exchange one of its steps."""
+    """The course's own answer to 5.A; misconceptions exchange one of its steps."""
 
     parts = AS_ASKED  # the reference's parts may be a student's, so it says itself
 
@@ -754,7 +754,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "5.1",
+        "5.A",
         "The decoder layer",
         "class",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""5.3: the Transformer; 5.4: how many parameters it has."""
+"""5.C: the Transformer; 5.D: how many parameters it has."""
 
 import random
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from helpers.models import transformer
 from helpers.models.masks import look_ahead_mask
 from helpers.models.transformer import TransformerConfig
 
-# --- 5.3 ---
+# --- 5.C ---
 
 
 class Transformer(transformer.Transformer):
-    """The course's own answer to 5.3; misconceptions exchange one of its methods."""
+    """The course's own answer to 5.C; misconceptions exchange one of its methods."""
 
     bias = "there"  # its final layer may be a student's, so the class itself says it
 
@@ -403,11 +403,11 @@ MODEL_MISTAKES = (
     ),
 )
 
-# --- 5.4 ---
+# --- 5.D ---
 
 
 def count_parameters(config: TransformerConfig) -> int:
-    """The course's own answer to 5.4."""
+    """The course's own answer to 5.D."""
     return _count(config)
 
 
@@ -563,7 +563,7 @@ COUNT_MISTAKES = (
         "attention counted per head",
         "The matrices of the attention were counted once per head, but all heads "
         "together have one of each.",
-        "What did exercise 3.1 do with W_q: copy it, or cut its result?",
+        "What did exercise 3.A do with W_q: copy it, or cut its result?",
         swap_term(heads=True),
     ),
     mistake(
@@ -622,7 +622,7 @@ COUNT_MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "5.3",
+        "5.C",
         "The Transformer",
         "class",
         difficulty=3,
@@ -642,7 +642,7 @@ EXERCISES = (
         misconceptions=MODEL_MISTAKES,
     ),
     Exercise(
-        "5.4",
+        "5.D",
         "How many parameters?",
         "function",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""5.2: the decoder."""
+"""5.B: the decoder."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ from helpers.models.transformer import DecoderLayer
 
 
 class Decoder(nn.Module):
-    """The course's own answer to 5.2; misconceptions exchange one of its steps."""
+    """The course's own answer to 5.B; misconceptions exchange one of its steps."""
 
     def __init__(
         self,
@@ -337,7 +337,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "5.2",
+        "5.B",
         "The decoder",
         "class",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""1.5: a test that finds a wrong table of positions."""
+"""1.L: a test that finds a wrong table of positions."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from helpers.models.positions import positional_encoding
 
 
 def looks_right(make: Callable) -> bool:
-    """The course's own answer to 1.5."""
+    """The course's own answer to 1.L."""
     table = make(4, 6)
     expected = positional_encoding(4, 6)
     fits = table.shape == expected.shape
@@ -301,7 +301,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "1.5",
+        "1.L",
         "Bug hunt: a test that finds the wrong table",
         "probe",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""1.4: the table of sines and cosines."""
+"""1.F: the table of sines and cosines."""
 
 import math
 import random
@@ -15,7 +15,7 @@ from helpers.models import positions
 
 
 def positional_encoding(length: int, d_model: int) -> Tensor:
-    """The course's own answer to 1.4."""
+    """The course's own answer to 1.F."""
     return positions.positional_encoding(length, d_model)
 
 
@@ -237,7 +237,7 @@ def _first_row(case: Case, outputs: dict) -> str | None:
 
 EXERCISES = (
     Exercise(
-        "1.4",
+        "1.F",
         "The positional encoding",
         "function",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""1.4b, 1.4c: positions as a module, and what goes into the first layer."""
+"""1.J, 1.K: positions as a module, and what goes into the first layer."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,11 +12,11 @@ from helpers.exercises.embeddings.shared import some_ids
 from helpers.exercises.kit import exchanging, normal
 from helpers.models import positions
 
-# --- 1.4b ---
+# --- 1.J ---
 
 
 class PositionalEncoding(nn.Module):
-    """The course's own answer to 1.4b."""
+    """The course's own answer to 1.J."""
 
     def __init__(self, d_model: int, max_length: int) -> None:
         """Keep the table."""
@@ -170,11 +170,11 @@ MODULE_MISTAKES = (
     ),
 )
 
-# --- 1.4c ---
+# --- 1.K ---
 
 
 def encoder_input(table: Tensor, ids: Tensor, encoding: Tensor) -> Tensor:
-    """The course's own answer to 1.4c."""
+    """The course's own answer to 1.K."""
     d_model = table.shape[1]
     return table[ids] * d_model**0.5 + encoding[: ids.shape[1]]
 
@@ -328,7 +328,7 @@ INPUT_MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "1.4b",
+        "1.J",
         "Positions as a module",
         "class",
         difficulty=2,
@@ -345,7 +345,7 @@ EXERCISES = (
         misconceptions=MODULE_MISTAKES,
     ),
     Exercise(
-        "1.4c",
+        "1.K",
         "What goes into the first layer",
         "function",
         difficulty=2,

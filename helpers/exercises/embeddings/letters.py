@@ -1,4 +1,4 @@
-"""1.8: letters as vectors, trained to predict the letter that follows."""
+"""1.C: letters as vectors, trained to predict the letter that follows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from helpers.exercises.kit import exchanging, normal
 
 
 def next_letter_loss(table: Tensor, weight: Tensor, bias: Tensor, ids: Tensor) -> Any:
-    """The course's own answer to 1.8."""
+    """The course's own answer to 1.C."""
     return _loss(table, weight, bias, ids)
 
 
@@ -169,7 +169,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "1.8",
+        "1.C",
         "A loss for letters",
         "function",
         difficulty=2,

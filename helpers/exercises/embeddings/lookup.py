@@ -1,4 +1,4 @@
-"""1.1: the look-up, what its axes mean, and how large a table is."""
+"""1.A: the look-up, what its axes mean, and how large a table is."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from helpers.exercises.kit import normal
 
 
 def embed(table: Tensor, ids: Tensor) -> Tensor:
-    """The course's own answer to 1.1."""
+    """The course's own answer to 1.A."""
     return F.embedding(ids, table)
 
 
@@ -95,7 +95,7 @@ def _one_late(table: Tensor, ids: Tensor) -> Tensor:
 @mistake(
     "scaled",
     "The rows are right, but were multiplied by the root of d_model.",
-    "A look-up changes no numbers. The scale comes later, in 1.4c.",
+    "A look-up changes no numbers. The scale comes later, in 1.K.",
 )
 def _scaled(table: Tensor, ids: Tensor) -> Tensor:
     return table[ids] * table.shape[-1] ** 0.5
@@ -257,7 +257,7 @@ SHAPES = (
 
 EXERCISES = (
     Exercise(
-        "1.1",
+        "1.A",
         "The embedding layer is a look-up",
         "function",
         difficulty=1,
@@ -287,7 +287,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "1.1b",
+        "1.B",
         "Read three indices",
         "value",
         difficulty=1,
@@ -303,7 +303,7 @@ EXERCISES = (
         misconceptions=SHAPES,
     ),
     Exercise(
-        "1.1c",
+        "1.G",
         "Bytes, before you allocate them",
         "value",
         difficulty=1,

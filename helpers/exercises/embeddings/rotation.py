@@ -1,4 +1,4 @@
-"""1.6: the matrix that moves an encoding by k positions; 1.7: why positions at all."""
+"""1.M: the matrix that moves an encoding by k positions; 1.N: why positions at all."""
 
 import math
 import random
@@ -41,7 +41,7 @@ swap = exchanging(_turns)
 
 
 def shift_matrix(k: int, d_model: int) -> Tensor:
-    """The course's own answer to 1.6."""
+    """The course's own answer to 1.M."""
     return _turns(k, d_model)
 
 
@@ -144,7 +144,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "1.6",
+        "1.M",
         "A matrix that moves by k positions",
         "function",
         difficulty=4,
@@ -157,7 +157,7 @@ EXERCISES = (
         misconceptions=MISTAKES,
     ),
     Exercise(
-        "1.7",
+        "1.N",
         "Dog bites man, man bites dog",
         "written",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""1.2, 1.3: cosine similarity, neighbours, analogies; 1.3b: which table was trained."""
+"""1.D, 1.E: cosine similarity, neighbours, analogies; 1.H: which table was trained."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,11 +17,11 @@ WORDS = (
     "plum poplar rowan spruce teak walnut willow yew"
 ).split()
 
-# --- 1.2 ---
+# --- 1.D ---
 
 
 def cosine_similarity(u: Tensor, V: Tensor) -> Tensor:
-    """The course's own answer to 1.2."""
+    """The course's own answer to 1.D."""
     return word_vectors.cosine_similarity(u, V)
 
 
@@ -250,16 +250,16 @@ COSINE_MISTAKES = (
     _unsigned,
 )
 
-# --- 1.3 ---
+# --- 1.E ---
 
 
 def nearest(word: str, k: int, words: Sequence[str], vectors: Tensor) -> list[str]:
-    """The course's own answer to 1.3, first part."""
+    """The course's own answer to 1.E, first part."""
     return word_vectors.nearest(word, k, words, vectors)
 
 
 def analogy(a: str, b: str, c: str, words: Sequence[str], vectors: Tensor) -> str:
-    """The course's own answer to 1.3, second part."""
+    """The course's own answer to 1.E, second part."""
     return word_vectors.analogy(a, b, c, words, vectors)
 
 
@@ -413,7 +413,7 @@ NEAREST_MISTAKES = (
     mistake(
         "dot product",
         "The words were ranked by the dot product, so long vectors win.",
-        "What is similarity in this exercise? See 1.2.",
+        "What is similarity in this exercise? See 1.D.",
         swap_nearest(score=lambda u, V: V @ u),
         swap_nearest(score=lambda u, V: V @ u, pick=_but_first),
     ),
@@ -421,7 +421,7 @@ NEAREST_MISTAKES = (
         "distance",
         "The words were ranked by distance, so a long vector in the same direction "
         "loses.",
-        "What is similarity in this exercise? See 1.2.",
+        "What is similarity in this exercise? See 1.D.",
         swap_nearest(score=lambda u, V: -(V - u).norm(dim=-1)),
     ),
     mistake(
@@ -558,14 +558,14 @@ ANALOGY_MISTAKES = (
     mistake(
         "dot product with the sum",
         "The candidates were ranked by the dot product, so long vectors win.",
-        "What is similarity in this exercise? See 1.2.",
+        "What is similarity in this exercise? See 1.D.",
         swap_analogy(score=lambda u, V: V @ u),
         of=1,
     ),
     mistake(
         "distance from the sum",
         "The candidates were ranked by distance.",
-        "What is similarity in this exercise? See 1.2.",
+        "What is similarity in this exercise? See 1.D.",
         swap_analogy(score=lambda u, V: -(V - u).norm(dim=-1)),
         of=1,
     ),
@@ -594,7 +594,7 @@ def _letter(value: Any) -> Look:
 
 EXERCISES = (
     Exercise(
-        "1.2",
+        "1.D",
         "Cosine similarity",
         "function",
         difficulty=2,
@@ -609,7 +609,7 @@ EXERCISES = (
         misconceptions=COSINE_MISTAKES,
     ),
     Exercise(
-        "1.3",
+        "1.E",
         "Neighbours and analogies",
         "function",
         difficulty=3,
@@ -624,7 +624,7 @@ EXERCISES = (
         misconceptions=(*NEAREST_MISTAKES, *ANALOGY_MISTAKES),
     ),
     Exercise(
-        "1.3b",
+        "1.H",
         "Bug hunt: which table was trained?",
         "value",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""4.1: the feed-forward network, and how many numbers it holds."""
+"""4.A: the feed-forward network, and how many numbers it holds."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ from helpers.models.layers import ACTIVATIONS
 
 
 class FeedForward(nn.Module):
-    """The course's own answer to 4.1."""
+    """The course's own answer to 4.A."""
 
     lacks_biases = False  # said here: the reference's parts may be a student's
 
@@ -183,7 +183,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "4.1",
+        "4.A",
         "The feed-forward network",
         "class",
         difficulty=2,
@@ -202,7 +202,7 @@ EXERCISES = (
         misconceptions=MISTAKES,
     ),
     Exercise(
-        "4.1b",
+        "4.B",
         "How many numbers does it learn?",
         "value",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""4.3: the encoder layer."""
+"""4.E: the encoder layer."""
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
@@ -27,7 +27,7 @@ PARTS = ("attention", "feed_forward", "norm1", "norm2")
 
 
 class EncoderLayer(nn.Module):
-    """The course's own answer to 4.3; misconceptions replace one of its steps."""
+    """The course's own answer to 4.E; misconceptions replace one of its steps."""
 
     biases = "there"  # said here: the reference's parts may be a student's
 
@@ -534,7 +534,7 @@ MISTAKES = (
         "a wrong layer norm",
         "The layer is right, but its norms divide by n - 1 and add epsilon after the "
         "root.",
-        "Go back to exercise 4.2, or build the layer with nn.LayerNorm.",
+        "Go back to exercise 4.C, or build the layer with nn.LayerNorm.",
         swap(normalise=_published),
     ),
     mistake(
@@ -549,7 +549,7 @@ MISTAKES = (
         "no activation",
         "The feed-forward network is linear: it has no activation function between its "
         "two layers.",
-        "Go back to exercise 4.1.",
+        "Go back to exercise 4.A.",
         swap(
             run_feed_forward=lambda self, x: self.linear(x),
             linear=lambda self, x: self.feed_forward.W_2(self.feed_forward.W_1(x)),
@@ -594,7 +594,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "4.3",
+        "4.E",
         "The encoder layer",
         "class",
         difficulty=3,

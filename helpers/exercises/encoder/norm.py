@@ -1,4 +1,4 @@
-"""4.2: layer norm."""
+"""4.C: layer norm."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from helpers.exercises.kit import exchanging, normal
 
 
 class LayerNorm(nn.Module):
-    """The course's own answer to 4.2."""
+    """The course's own answer to 4.C."""
 
     def __init__(self, d_model: int, eps: float = 1e-5) -> None:
         """Create a gain of ones and a bias of zeros."""
@@ -380,7 +380,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "4.2",
+        "4.C",
         "Layer norm",
         "class",
         difficulty=2,

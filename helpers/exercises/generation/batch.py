@@ -1,4 +1,4 @@
-"""11.7b: positions in a batch of prompts that is padded on the left."""
+"""11.K: positions in a batch of prompts that is padded on the left."""
 
 import torch
 from torch import Tensor
@@ -7,7 +7,7 @@ from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 
 
 def places(mask: Tensor) -> Tensor:
-    """The course's own answer to 11.7b."""
+    """The course's own answer to 11.K."""
     return (mask.long().cumsum(-1) - 1).clamp(min=0)
 
 
@@ -114,7 +114,7 @@ def _floats(mask: Tensor) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "11.7b",
+        "11.K",
         "Positions in a left-padded batch",
         "function",
         difficulty=2,

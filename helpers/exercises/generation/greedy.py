@@ -1,4 +1,4 @@
-"""11.1: greedy continuation of a prompt, and what `max_length` counts."""
+"""11.A: greedy continuation of a prompt, and what `max_length` counts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ VOCAB = 13
 
 
 def greedy(model: Any, ids: Tensor, max_new_tokens: int) -> Tensor:
-    """The course's own answer to 11.1."""
+    """The course's own answer to 11.A."""
     return sampling.greedy(model, ids, max_new_tokens)
 
 
@@ -170,7 +170,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "11.1",
+        "11.A",
         "Greedy continuation",
         "function",
         difficulty=2,
@@ -182,7 +182,7 @@ EXERCISES = (
         misconceptions=MISTAKES,
     ),
     Exercise(
-        "11.1b",
+        "11.B",
         "What max_length counts",
         "value",
         difficulty=1,

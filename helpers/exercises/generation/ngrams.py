@@ -1,4 +1,4 @@
-"""11.5: no run of n tokens twice, and the word that this rule misspells."""
+"""11.F: no run of n tokens twice, and the word that this rule misspells."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,7 +19,7 @@ from helpers.generation import sampling
 
 
 def reference(logits: Tensor, ids: Tensor, n: int) -> Tensor:
-    """The course's own answer to 11.5."""
+    """The course's own answer to 11.F."""
     return sampling.no_repeat_ngram_filter(logits, ids, n)
 
 
@@ -272,7 +272,7 @@ def _finite(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "11.5",
+        "11.F",
         "No run of n tokens twice",
         "function",
         difficulty=3,
@@ -304,7 +304,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "11.5b",
+        "11.G",
         "Detective work: the misspelt word",
         "value",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""11.2: the temperature."""
+"""11.C: the temperature."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from helpers.generation import sampling
 
 
 def reference(logits: Tensor, temperature: float) -> Tensor:
-    """The course's own answer to 11.2."""
+    """The course's own answer to 11.C."""
     return sampling.apply_temperature(logits, temperature)
 
 
@@ -147,7 +147,7 @@ def _square(logits: Tensor, temperature: float) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "11.2",
+        "11.C",
         "Temperature",
         "function",
         difficulty=1,

@@ -1,4 +1,4 @@
-"""10.1: a GPT block; 10.1b: what a GPT block does not have."""
+"""10.A: a GPT block; 10.B: what a GPT block does not have."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ from helpers.models.multi_head import MultiHeadAttention
 
 
 class GPTBlock(nn.Module):
-    """The course's own answer to 10.1; misconceptions exchange one of its steps."""
+    """The course's own answer to 10.A; misconceptions exchange one of its steps."""
 
     def __init__(
         self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.0
@@ -382,7 +382,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "10.1",
+        "10.A",
         "A GPT block",
         "class",
         difficulty=2,
@@ -401,7 +401,7 @@ EXERCISES = (
         misconceptions=MISTAKES,
     ),
     Exercise(
-        "10.1b",
+        "10.B",
         "Bug hunt: a figure with one arrow too many",
         "value",
         difficulty=1,

@@ -1,4 +1,4 @@
-"""10.5: the key/value cache: what has been read is not read again."""
+"""10.F: the key/value cache: what has been read is not read again."""
 
 from collections.abc import Callable
 from functools import partial
@@ -44,12 +44,12 @@ def _lower(queries: int, keys: int) -> Tensor:
 
 
 def attend_on(layer: Any, x: Tensor, past: Pair | None) -> tuple[Tensor, Pair]:
-    """The course's own answer to 10.5, first part."""
+    """The course's own answer to 10.F, first part."""
     return _attend(layer, x, past)
 
 
 def read_on(model: Any, ids: Tensor, past: list | None) -> tuple[Tensor, list]:
-    """The course's own answer to 10.5, second part."""
+    """The course's own answer to 10.F, second part."""
     return _read(model, ids, past)
 
 
@@ -483,7 +483,7 @@ READING = (
     mistake(
         "a norm left out",
         "In a block, what goes into a sublayer does not go through its norm first.",
-        "Compare your loop with the block of 10.1, line by line.",
+        "Compare your loop with the block of 10.A, line by line.",
         reading(norm=lambda block, x: x),
         reading(think=_bare),
         reading(norm=lambda block, x: x, think=_bare),
@@ -493,7 +493,7 @@ READING = (
         "a residual left out",
         "In a block, a sublayer's output replaces the vectors, instead of being added "
         "to them.",
-        "Compare your loop with the block of 10.1, line by line.",
+        "Compare your loop with the block of 10.A, line by line.",
         reading(join=lambda x, found: found),
         reading(think=_replaced),
         reading(join=lambda x, found: found, think=_replaced),
@@ -525,7 +525,7 @@ READING = (
 
 EXERCISES = (
     Exercise(
-        "10.5",
+        "10.F",
         "Read each token once: the cache",
         "function",
         difficulty=4,

@@ -1,4 +1,4 @@
-"""10.6: GPT-2's weights, loaded into the student's own model."""
+"""10.G: GPT-2's weights, loaded into the student's own model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ MATRICES = ("to_qkv", "W_o", "W_1", "W_2")
 
 
 def load_gpt2(mine: Any, theirs: Any) -> Any:
-    """The course's own answer to 10.6."""
+    """The course's own answer to 10.G."""
     return _load(mine, theirs)
 
 
@@ -302,7 +302,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "10.6",
+        "10.G",
         "GPT-2's weights in your own model",
         "function",
         difficulty=3,

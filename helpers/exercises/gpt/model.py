@@ -1,4 +1,4 @@
-"""10.2: GPT, whose embedding table is used at both ends."""
+"""10.C: GPT, whose embedding table is used at both ends."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ PARTS = ("embedding", "positions", "layers", "norm")
 
 
 class GPT(nn.Module):
-    """The course's own answer to 10.2; misconceptions exchange one of its steps."""
+    """The course's own answer to 10.C; misconceptions exchange one of its steps."""
 
     def __init__(self, config: GPTConfig) -> None:
         """Create the parts and remember the options."""
@@ -326,7 +326,7 @@ MISTAKES = (
         "softmax at the end",
         "Probabilities, or their logarithms, came back; the task asks for logits, the "
         "raw scores.",
-        "Where is the softmax taken when you train? Read on to exercise 10.3.",
+        "Where is the softmax taken when you train? Read on to exercise 10.D.",
         swap(score=lambda self, x: GPT.score(self, x).softmax(-1)),
         swap(score=lambda self, x: GPT.score(self, x).log_softmax(-1)),
     ),
@@ -370,7 +370,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "10.2",
+        "10.C",
         "GPT",
         "class",
         difficulty=3,

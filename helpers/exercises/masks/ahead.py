@@ -1,4 +1,4 @@
-"""6.2: the look-ahead mask."""
+"""6.B: the look-ahead mask."""
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ def _cases(seed: int) -> list[Case]:
 
 
 def reference(length: int) -> Tensor:
-    """The course's own answer to 6.2."""
+    """The course's own answer to 6.B."""
     return look_ahead_mask(length)
 
 
@@ -130,7 +130,7 @@ def _deep(length: int) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "6.2",
+        "6.B",
         "The look-ahead mask",
         "function",
         difficulty=2,

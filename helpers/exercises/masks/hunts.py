@@ -1,10 +1,10 @@
-"""6.4: a printed mask as evidence, and why the training loss can't show the bug."""
+"""6.D: a printed mask as evidence, and why the training loss can't show the bug."""
 
 from helpers.checks.exercise import Answer, Exercise, mistake, value_cases
 
 EXERCISES = (
     Exercise(
-        "6.4",
+        "6.D",
         "Bug hunt: the printed mask is the evidence",
         "value",
         difficulty=3,
@@ -42,7 +42,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "6.4b",
+        "6.E",
         "Why the training loss can't show it",
         "written",
         difficulty=3,

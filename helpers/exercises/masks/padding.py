@@ -1,4 +1,4 @@
-"""6.1: the padding mask."""
+"""6.A: the padding mask."""
 
 import torch
 from torch import Tensor
@@ -29,7 +29,7 @@ def _cases(seed: int) -> list[Case]:
 
 
 def reference(ids: Tensor) -> Tensor:
-    """The course's own answer to 6.1."""
+    """The course's own answer to 6.A."""
     return padding_mask(ids)
 
 
@@ -171,7 +171,7 @@ def _shared(ids: Tensor) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "6.1",
+        "6.A",
         "The padding mask",
         "function",
         difficulty=2,

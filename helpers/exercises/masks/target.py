@@ -1,4 +1,4 @@
-"""6.3: the mask of the decoder's self-attention: neither the future nor padding."""
+"""6.C: the mask of the decoder's self-attention: neither the future nor padding."""
 
 import torch
 from torch import Tensor
@@ -28,7 +28,7 @@ def _cases(seed: int) -> list[Case]:
 
 
 def reference(ids: Tensor) -> Tensor:
-    """The course's own answer to 6.3."""
+    """The course's own answer to 6.C."""
     return target_mask(ids)
 
 
@@ -208,7 +208,7 @@ def _batch_size(ids: Tensor) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "6.3",
+        "6.C",
         "The target mask",
         "function",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""3.6: heads with a width of their own, and layers of their own."""
+"""3.J: heads with a width of their own, and layers of their own."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from helpers.models.multi_head import merge_heads, split_heads
 
 
 class HeadByHead(nn.Module):
-    """The course's own answer to 3.6, in steps that a mistake can exchange."""
+    """The course's own answer to 3.J, in steps that a mistake can exchange."""
 
     def __init__(self, d_model: int, num_heads: int, d_head: int) -> None:
         """Create three layers for each head, and one for all."""
@@ -115,7 +115,7 @@ def _square_output(self: HeadByHead, *sizes: int) -> None:
 
 
 class _LargeLayers(HeadByHead):
-    """One layer for all heads, cut as in 3.2."""
+    """One layer for all heads, cut as in 3.C."""
 
     def layers(self, d_model: int, num_heads: int, d_head: int) -> None:
         self.num_heads = num_heads
@@ -191,7 +191,7 @@ MISTAKES = (
     ),
     mistake(
         "one large layer for all heads",
-        "The results are right, but one large layer was cut into heads, as in 3.2: no "
+        "The results are right, but one large layer was cut into heads, as in 3.C: no "
         "head has a layer of its own.",
         "Which kind of list does the exercise ask for, and how long is it?",
         _LargeLayers,
@@ -269,7 +269,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "3.6",
+        "3.J",
         "Heads with a width of their own",
         "class",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""3.7 to 3.9: three bug hunts, a test by shuffling, and a written question."""
+"""3.B to 3.M: three bug hunts, a test by shuffling, and a written question."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ TOKENS, WIDTH, HEADS = 5, 8, 2
 
 
 def treats_tokens_alike(layer: Callable) -> bool:
-    """The course's own answer to 3.8."""
+    """The course's own answer to 3.L."""
     x = torch.randn(TOKENS, WIDTH, generator=torch.Generator().manual_seed(1))
     order = torch.tensor([3, 1, 4, 0, 2])
     return torch.allclose(layer(x[order]), layer(x)[order], atol=1e-5)
@@ -229,7 +229,7 @@ PROBE_MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "3.7",
+        "3.B",
         "Bug hunt: the head that read across the lines",
         "value",
         difficulty=2,
@@ -253,7 +253,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "3.7b",
+        "3.D",
         "Bug hunt: the map that hides the head",
         "value",
         difficulty=2,
@@ -277,7 +277,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "3.7c",
+        "3.K",
         "Bug hunt: the output that grew",
         "value",
         difficulty=2,
@@ -315,7 +315,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "3.8",
+        "3.L",
         "Bug hunt: shuffle the tokens",
         "probe",
         difficulty=3,
@@ -326,7 +326,7 @@ EXERCISES = (
         misconceptions=PROBE_MISTAKES,
     ),
     Exercise(
-        "3.9",
+        "3.M",
         "Why d_head = d_model / num_heads?",
         "written",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""3.4: a real layer's weights in the student's own module."""
+"""3.F: a real layer's weights in the student's own module."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from helpers.exercises.multi_head.module import MultiHeadAttention
 
 
 def load_pretrained_attention(mine: nn.Module, theirs: nn.Module) -> nn.Module:
-    """The course's own answer to 3.4."""
+    """The course's own answer to 3.F."""
     return _load(mine, theirs)
 
 
@@ -203,7 +203,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "3.4",
+        "3.F",
         "A real layer in your own module",
         "function",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""3.2: multi-head attention as a module."""
+"""3.C: multi-head attention as a module."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,7 @@ RETURNS = {
 
 
 class MultiHeadAttention(nn.Module):
-    """The course's own answer to 3.2, in steps that a mistake can exchange."""
+    """The course's own answer to 3.C, in steps that a mistake can exchange."""
 
     def __init__(self, d_model: int, num_heads: int) -> None:
         """Create the four projections."""
@@ -105,7 +105,7 @@ class MultiHeadAttention(nn.Module):
 
 
 def as_layer(own: Callable) -> type:
-    """A student's 3.2 in the form of the course's layer, for the layers of lesson 04.
+    """A student's 3.C in the form of the course's layer, for the layers of lesson 04.
 
     Args:
         own: the class; its instances return (output, weights)
@@ -353,7 +353,7 @@ MISTAKES = (
         "view without transpose",
         "The heads were cut in memory order, so each head holds pieces of several "
         "tokens' features.",
-        "Compare your split with 3.1: cut only the last axis, then move an axis.",
+        "Compare your split with 3.A: cut only the last axis, then move an axis.",
         swap(split=_memory_order_split),
         swap(split=_memory_order_split, merge=_memory_order_merge),
     ),
@@ -361,7 +361,7 @@ MISTAKES = (
         "merged without transposing back",
         "The heads' results were read one head after the other, so the tokens are "
         "mixed up.",
-        "Compare your merge with 3.1: which axis must move before the last two join?",
+        "Compare your merge with 3.A: which axis must move before the last two join?",
         swap(merge=_memory_order_merge),
     ),
     mistake(
@@ -447,7 +447,7 @@ MISTAKES = (
     mistake(
         "no scaling",
         "The scores went into the softmax without being divided.",
-        "Compare with the function you wrote in 2.2.",
+        "Compare with the function you wrote in 2.B.",
         swap(scale=lambda self, query: 1.0),
     ),
     mistake(
@@ -646,7 +646,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "3.2",
+        "3.C",
         "Multi-head attention",
         "class",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""3.5: how much of its attention each head gives to which kind of token."""
+"""3.G: how much of its attention each head gives to which kind of token."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -23,7 +23,7 @@ RETURNS = {"previous": "heads", "itself": "heads", "separator": "heads"}
 
 
 def head_scores(weights: Tensor, tokens: Sequence[str]) -> tuple:
-    """The course's own answer to 3.5."""
+    """The course's own answer to 3.G."""
     previous = weights.diagonal(-1, -2, -1).mean(-1)
     itself = weights.diagonal(0, -2, -1).mean(-1)
     is_separator = torch.tensor([token == "[SEP]" for token in tokens])
@@ -196,7 +196,7 @@ def _plain(word: Any) -> Any:
 
 EXERCISES = (
     Exercise(
-        "3.5",
+        "3.G",
         "What does each head look at?",
         "function",
         difficulty=3,
@@ -208,7 +208,7 @@ EXERCISES = (
         misconceptions=MISTAKES,
     ),
     Exercise(
-        "3.5b",
+        "3.H",
         "Find the neighbour head",
         "value",
         difficulty=2,

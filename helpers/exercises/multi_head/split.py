@@ -1,4 +1,4 @@
-"""3.1: cut the width into heads, and put it together again."""
+"""3.A: cut the width into heads, and put it together again."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from helpers.exercises.kit import normal
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
-    """The course's own first answer to 3.1."""
+    """The course's own first answer to 3.A."""
     batch, length, d_model = x.shape
     return x.reshape(batch, length, num_heads, d_model // num_heads).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """The course's own second answer to 3.1."""
+    """The course's own second answer to 3.A."""
     batch, heads, length, d_head = x.shape
     return x.transpose(1, 2).reshape(batch, length, heads * d_head)
 
@@ -305,7 +305,7 @@ def _not_contiguous(x: Tensor) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "3.1",
+        "3.A",
         "Split and merge heads",
         "function",
         difficulty=2,

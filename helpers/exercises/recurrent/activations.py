@@ -1,4 +1,4 @@
-"""7.1: three activation functions and how steep they are."""
+"""7.A: three activation functions and how steep they are."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ NAMES = ("sigmoid's slope", "tanh's slope", "ReLU's slope")
 
 
 def slopes(x: Tensor) -> Slopes:
-    """The course's own answer to 7.1."""
+    """The course's own answer to 7.A."""
     s = x.sigmoid()
     return s * (1 - s), 1 - x.tanh() ** 2, (x > 0).to(x)
 
@@ -169,7 +169,7 @@ def _divided(x: Tensor) -> Slopes:
 
 EXERCISES = (
     Exercise(
-        "7.1",
+        "7.A",
         "How steep are they?",
         "function",
         difficulty=2,

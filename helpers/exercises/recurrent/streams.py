@@ -1,4 +1,4 @@
-"""7.3: a text cut into batches that continue each other, and their targets."""
+"""7.C: a text cut into batches that continue each other, and their targets."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ Batches = list[tuple[Tensor, Tensor]]
 
 
 def batches(ids: Tensor, batch_size: int, length: int) -> Batches:
-    """The course's own answer to 7.3."""
+    """The course's own answer to 7.C."""
     return reference(ids, batch_size, length)
 
 
@@ -298,7 +298,7 @@ def _leftovers(ids: Tensor, batch_size: int, length: int) -> Batches:
 
 EXERCISES = (
     Exercise(
-        "7.3",
+        "7.C",
         "Batches that continue the text",
         "function",
         difficulty=3,

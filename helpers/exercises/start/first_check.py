@@ -8,7 +8,7 @@ from helpers.exercises.kit import normal
 
 
 def row_means(x: Tensor) -> Tensor:
-    """The course's own answer to 0.1."""
+    """The course's own answer to 0.A."""
     return x.mean(-1)
 
 
@@ -102,7 +102,7 @@ def _kept(x: Tensor) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "0.1",
+        "0.A",
         "The mean of each row",
         "function",
         difficulty=1,

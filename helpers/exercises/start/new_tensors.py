@@ -14,7 +14,7 @@ SAME, BLOCKED = "that of x", "none: two devices met, or numbers were taken out o
 
 
 def pad_rows(x: Tensor, length: int) -> Tensor:
-    """The course's own answer to 0.2."""
+    """The course's own answer to 0.B."""
     padded = x.new_zeros(length, x.shape[1])
     padded[: len(x)] = x
     return padded
@@ -229,7 +229,7 @@ def _detached(x: Tensor, length: int) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "0.2",
+        "0.B",
         "A longer table, of the same kind",
         "function",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""8.2: one vector into a sentence."""
+"""8.B: one vector into a sentence."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from helpers.exercises.translation.shared import (
 
 
 class Decoder(nn.Module):
-    """The course's own answer to 8.2; misconceptions exchange one of its steps."""
+    """The course's own answer to 8.B; misconceptions exchange one of its steps."""
 
     def __init__(self, vocab_size: int, d_model: int) -> None:
         """Create the table of words, the recurrent layer and the scores of words."""
@@ -233,7 +233,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "8.2",
+        "8.B",
         "One vector into a sentence",
         "class",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""8.1: a sentence into one vector."""
+"""8.A: a sentence into one vector."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ Both = tuple[Tensor, Tensor]
 
 
 class Encoder(nn.Module):
-    """The course's own answer to 8.1; misconceptions exchange one of its steps."""
+    """The course's own answer to 8.A; misconceptions exchange one of its steps."""
 
     def __init__(self, vocab_size: int, d_model: int) -> None:
         """Create the table of words and the recurrent layer."""
@@ -283,7 +283,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "8.1",
+        "8.A",
         "A sentence into one vector",
         "class",
         difficulty=2,

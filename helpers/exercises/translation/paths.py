@@ -1,4 +1,4 @@
-"""8.5: how many steps apart two places are; 8.6: and at what price."""
+"""8.G: how many steps apart two places are; 8.H: and at what price."""
 
 import torch
 from torch import Tensor
@@ -55,7 +55,7 @@ def _cases(seed: int) -> list[Case]:
 
 
 def path_length(reads: Tensor) -> int:
-    """The course's own answer to 8.5."""
+    """The course's own answer to 8.G."""
     return _search(reads, 0, len(reads) - 1)
 
 
@@ -180,7 +180,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "8.5",
+        "8.G",
         "Steps between two distant words",
         "function",
         difficulty=3,
@@ -191,7 +191,7 @@ EXERCISES = (
         misconceptions=MISTAKES,
     ),
     Exercise(
-        "8.6",
+        "8.H",
         "A short path, and its price",
         "written",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""Independent solutions to 2.6."""
+"""Independent solutions to 2.J."""
 
 import numpy as np
 import torch
@@ -46,7 +46,7 @@ def query_by_numpy(keys: Tensor, wanted: int) -> Tensor:
 
 
 VARIANTS = {
-    "2.6": (
+    "2.J": (
         query_by_least_squares,
         query_by_normal_equations,
         query_by_projection,

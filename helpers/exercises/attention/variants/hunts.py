@@ -1,4 +1,4 @@
-"""Independent solutions to 2.5."""
+"""Independent solutions to 2.D."""
 
 import numpy as np
 import torch
@@ -44,7 +44,7 @@ def healthy_in_batches(attend) -> bool:
 
 
 VARIANTS = {
-    "2.5": (
+    "2.D": (
         healthy_in_small,
         healthy_in_large,
         healthy_by_the_formula,

@@ -1,4 +1,4 @@
-"""Independent solutions to 2.4."""
+"""Independent solutions to 2.C."""
 
 import torch
 import torch.nn.functional as F
@@ -106,5 +106,5 @@ class WithABuffer(nn.Module):
 
 
 VARIANTS = {
-    "2.4": (Plain, WithBias, ByLoops, Fused, WithABuffer),
+    "2.C": (Plain, WithBias, ByLoops, Fused, WithABuffer),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 2.2."""
+"""Independent solutions to 2.B."""
 
 import math
 
@@ -73,7 +73,7 @@ def attention_by_logarithm(query, key, value, mask=None):
 
 
 VARIANTS = {
-    "2.2": (
+    "2.B": (
         attention_by_loops,
         attention_by_einsum,
         attention_fused,

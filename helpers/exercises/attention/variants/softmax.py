@@ -1,4 +1,4 @@
-"""Independent solutions to 2.1, 2.3."""
+"""Independent solutions to 2.A, 2.F."""
 
 import math
 
@@ -63,14 +63,14 @@ def jacobian_by_autograd(z: Tensor) -> Tensor:
 
 
 VARIANTS = {
-    "2.1": (
+    "2.A": (
         softmax_by_logarithm,
         softmax_of_torch,
         softmax_by_loops,
         softmax_in_place_on_its_own_copy,
         softmax_in_double,
     ),
-    "2.3": (
+    "2.F": (
         jacobian_by_loops,
         jacobian_by_identity,
         jacobian_by_numpy,

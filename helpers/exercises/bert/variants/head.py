@@ -1,4 +1,4 @@
-"""Independent solutions to 9.4."""
+"""Independent solutions to 9.E."""
 
 import torch
 import torch.nn.functional as F
@@ -43,5 +43,5 @@ class HeadByFormula(nn.Module):
 
 
 VARIANTS = {
-    "9.4": (HeadInOneLine, HeadByModules, HeadByFormula),
+    "9.E": (HeadInOneLine, HeadByModules, HeadByFormula),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 9.6, 9.7."""
+"""Independent solutions to 9.H, 9.K."""
 
 import numpy as np
 import torch
@@ -108,14 +108,14 @@ def evaluate_on_copies(model, batches):
 
 
 VARIANTS = {
-    "9.6": (
+    "9.H": (
         ask_in_inference_mode,
         ask_one_by_one,
         ask_by_exponentials,
         ask_up_to_512,
         ask_up_to_the_positions,
     ),
-    "9.7": (
+    "9.K": (
         evaluate_by_rows,
         evaluate_by_pooling,
         evaluate_with_numpy,

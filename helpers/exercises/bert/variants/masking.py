@@ -1,4 +1,4 @@
-"""Independent solutions to 9.2."""
+"""Independent solutions to 9.C."""
 
 import random
 
@@ -58,7 +58,7 @@ def mask_by_numpy(ids, special, mask_id, vocab_size):
 
 
 VARIANTS = {
-    "9.2": (
+    "9.C": (
         mask_with_one_draw,
         mask_as_in_transformers,
         mask_by_loops,

@@ -1,4 +1,4 @@
-"""Independent solutions to 5.5."""
+"""Independent solutions to 5.E."""
 
 import torch
 from torch import nn
@@ -62,5 +62,5 @@ def greedy_one_by_one(model, source, source_mask, start, end, max_new_tokens):
 
 
 VARIANTS = {
-    "5.5": (greedy_in_a_table, greedy_by_lists, greedy_with_lengths, greedy_one_by_one),
+    "5.E": (greedy_in_a_table, greedy_by_lists, greedy_with_lengths, greedy_one_by_one),
 }

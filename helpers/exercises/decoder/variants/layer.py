@@ -1,4 +1,4 @@
-"""Independent solutions to 5.1."""
+"""Independent solutions to 5.A."""
 
 import torch
 import torch.nn.functional as F
@@ -125,7 +125,7 @@ class LayerWithOwnNorms(LayerByCases):
 
 
 VARIANTS = {
-    "5.1": (
+    "5.A": (
         LayerByCases,
         LayerByLoop,
         LayerThatFillsInMasks,

@@ -1,4 +1,4 @@
-"""Independent solutions to 5.3, 5.4."""
+"""Independent solutions to 5.C, 5.D."""
 
 import math
 
@@ -83,6 +83,6 @@ def count_multiplied_out(config) -> Tensor:
 
 
 VARIANTS = {
-    "5.3": (TransformerByMatrix, TransformerInOneLine, TransformerWithoutItsMethods),
-    "5.4": (count_by_shapes, count_by_boxes, count_multiplied_out),
+    "5.C": (TransformerByMatrix, TransformerInOneLine, TransformerWithoutItsMethods),
+    "5.D": (count_by_shapes, count_by_boxes, count_multiplied_out),
 }

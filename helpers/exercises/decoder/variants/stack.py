@@ -1,4 +1,4 @@
-"""Independent solutions to 5.2."""
+"""Independent solutions to 5.B."""
 
 import torch.nn.functional as F
 from torch import nn
@@ -68,5 +68,5 @@ class DecoderInSequence(DecoderByIndex):
 
 
 VARIANTS = {
-    "5.2": (DecoderByIndex, DecoderByNames, DecoderWithTable, DecoderInSequence),
+    "5.B": (DecoderByIndex, DecoderByNames, DecoderWithTable, DecoderInSequence),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 1.5."""
+"""Independent solutions to 1.L."""
 
 import math
 
@@ -34,5 +34,5 @@ def right_by_wavelength(make):
 
 
 VARIANTS = {
-    "1.5": (right_by_one_number, right_by_loops, right_by_wavelength),
+    "1.L": (right_by_one_number, right_by_loops, right_by_wavelength),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 1.4."""
+"""Independent solutions to 1.F."""
 
 from helpers.exercises.embeddings.variants.shared import (
     _angles_in_float64,
@@ -13,7 +13,7 @@ def encoding_in_float64(length, d_model):
 
 
 VARIANTS = {
-    "1.4": (
+    "1.F": (
         encoding_by_logarithms,
         encoding_by_loops,
         encoding_in_float64,

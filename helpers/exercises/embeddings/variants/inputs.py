@@ -1,4 +1,4 @@
-"""Independent solutions to 1.4b, 1.4c."""
+"""Independent solutions to 1.J, 1.K."""
 
 import math
 
@@ -59,6 +59,6 @@ def input_by_sentences(table, ids, encoding):
 
 
 VARIANTS = {
-    "1.4b": (RegisteredPositions, BatchedPositions, LookedUpPositions),
-    "1.4c": (input_by_parts, input_scaled_table, input_by_sentences),
+    "1.J": (RegisteredPositions, BatchedPositions, LookedUpPositions),
+    "1.K": (input_by_parts, input_scaled_table, input_by_sentences),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 1.1."""
+"""Independent solutions to 1.A."""
 
 import torch
 import torch.nn.functional as F
@@ -26,7 +26,7 @@ def embed_by_index_select(table, ids):
 
 
 VARIANTS = {
-    "1.1": (
+    "1.A": (
         embed_one_hot,
         embed_one_hot_in_float32,
         embed_by_module,

@@ -1,4 +1,4 @@
-"""Independent solutions to 1.6."""
+"""Independent solutions to 1.M."""
 
 import torch
 
@@ -31,5 +31,5 @@ def shift_by_exponential(k, d_model):
 
 
 VARIANTS = {
-    "1.6": (shift_by_blocks, shift_by_least_squares, shift_by_exponential),
+    "1.M": (shift_by_blocks, shift_by_least_squares, shift_by_exponential),
 }

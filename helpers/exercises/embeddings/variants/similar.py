@@ -1,4 +1,4 @@
-"""Independent solutions to 1.2, 1.3."""
+"""Independent solutions to 1.D, 1.E."""
 
 import math
 
@@ -83,13 +83,13 @@ def analogy_numpy(a, b, c, words, vectors):
 
 
 VARIANTS = {
-    "1.2": (
+    "1.D": (
         cosine_of_units,
         cosine_row_by_row,
         cosine_einsum,
         cosine_with_epsilon,
     ),
-    "1.3": (
+    "1.E": (
         (nearest_sorted, analogy_masked),
         (nearest_masked, analogy_loop),
         (nearest_numpy, analogy_numpy),

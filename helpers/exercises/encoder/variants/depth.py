@@ -1,4 +1,4 @@
-"""Independent solutions to 4.7."""
+"""Independent solutions to 4.M."""
 
 import torch
 from torch import nn
@@ -32,5 +32,5 @@ def gradients_cleared_after(layers, loss_of, x):
 
 
 VARIANTS = {
-    "4.7": (gradients_by_autograd, gradients_as_numbers, gradients_cleared_after),
+    "4.M": (gradients_by_autograd, gradients_as_numbers, gradients_cleared_after),
 }

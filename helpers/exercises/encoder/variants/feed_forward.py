@@ -1,4 +1,4 @@
-"""Independent solutions to 4.1."""
+"""Independent solutions to 4.A."""
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -30,5 +30,5 @@ class FeedForwardInPlace(nn.Module):
 
 
 VARIANTS = {
-    "4.1": (FeedForwardByHand, FeedForwardOfModules, FeedForwardInPlace),
+    "4.A": (FeedForwardByHand, FeedForwardOfModules, FeedForwardInPlace),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 4.3."""
+"""Independent solutions to 4.E."""
 
 import torch
 from torch import nn
@@ -78,7 +78,7 @@ class LayerWithTorchHeads(LayerOfTorchNorms):
 
 
 VARIANTS = {
-    "4.3": (
+    "4.E": (
         LayerOfTorchNorms,
         LayerOfOwnParts,
         LayerWithSequential,

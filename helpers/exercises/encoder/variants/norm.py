@@ -1,4 +1,4 @@
-"""Independent solutions to 4.2."""
+"""Independent solutions to 4.C."""
 
 import torch
 from torch import nn
@@ -23,5 +23,5 @@ class NormByLoops(nn.Module):
 
 
 VARIANTS = {
-    "4.2": (NormByVariance, NormByBessel, NormByLoops),
+    "4.C": (NormByVariance, NormByBessel, NormByLoops),
 }

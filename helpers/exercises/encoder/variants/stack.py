@@ -1,4 +1,4 @@
-"""Independent solutions to 4.4."""
+"""Independent solutions to 4.G."""
 
 from torch import nn
 
@@ -24,5 +24,5 @@ class EncoderWithSequential(EncoderOfReferenceLayers):
 
 
 VARIANTS = {
-    "4.4": (EncoderOfReferenceLayers, EncoderOfOwnLayers, EncoderWithSequential),
+    "4.G": (EncoderOfReferenceLayers, EncoderOfOwnLayers, EncoderWithSequential),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 11.7b."""
+"""Independent solutions to 11.K."""
 
 import torch
 
@@ -22,5 +22,5 @@ def positions_as_the_library(mask):
 
 
 VARIANTS = {
-    "11.7b": (positions_by_shift, positions_by_loops, positions_as_the_library),
+    "11.K": (positions_by_shift, positions_by_loops, positions_as_the_library),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 11.1."""
+"""Independent solutions to 11.A."""
 
 import torch
 
@@ -45,7 +45,7 @@ def greedy_with_a_cache(model, ids, max_new_tokens):
 
 
 VARIANTS = {
-    "11.1": (
+    "11.A": (
         greedy_into_a_table,
         greedy_row_by_row,
         greedy_by_recursion,

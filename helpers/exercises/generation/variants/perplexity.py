@@ -1,4 +1,4 @@
-"""Independent solutions to 11.8."""
+"""Independent solutions to 11.L."""
 
 import math
 
@@ -31,7 +31,7 @@ def perplexity_by_the_model(model, ids):
 
 
 VARIANTS = {
-    "11.8": (
+    "11.L": (
         perplexity_by_cross_entropy,
         perplexity_by_product,
         perplexity_in_bits,

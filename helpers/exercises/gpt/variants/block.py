@@ -1,4 +1,4 @@
-"""Independent solutions to 10.1."""
+"""Independent solutions to 10.A."""
 
 import torch
 import torch.nn.functional as F
@@ -69,5 +69,5 @@ class BlockTokenByToken(nn.Module):
 
 
 VARIANTS = {
-    "10.1": (BlockByHelpers, BlockWithBatchMask, BlockTokenByToken),
+    "10.A": (BlockByHelpers, BlockWithBatchMask, BlockTokenByToken),
 }

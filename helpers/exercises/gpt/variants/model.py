@@ -1,4 +1,4 @@
-"""Independent solutions to 10.2."""
+"""Independent solutions to 10.C."""
 
 import torch
 import torch.nn.functional as F
@@ -77,7 +77,7 @@ class ModelBySequential(_Model):
 
 
 class ModelOfOwnBlocks(ModelByLinear):
-    """The student's own 10.1, which drops nothing in its attention."""
+    """The student's own 10.A, which drops nothing in its attention."""
 
     block = BlockByHelpers
 
@@ -89,7 +89,7 @@ class ModelOfBlocksWithoutModules(ModelByLinear):
 
 
 VARIANTS = {
-    "10.2": (
+    "10.C": (
         ModelOfOwnBlocks,
         ModelOfBlocksWithoutModules,
         ModelByLinear,

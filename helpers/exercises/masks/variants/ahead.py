@@ -1,4 +1,4 @@
-"""Independent solutions to 6.2."""
+"""Independent solutions to 6.B."""
 
 import torch
 from torch import nn
@@ -31,7 +31,7 @@ def ahead_by_sums(length):
 
 
 VARIANTS = {
-    "6.2": (
+    "6.B": (
         ahead_by_places,
         ahead_by_loops,
         ahead_by_upper,

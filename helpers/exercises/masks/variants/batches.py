@@ -1,4 +1,4 @@
-"""Independent solutions to 6.6."""
+"""Independent solutions to 6.G."""
 
 from itertools import zip_longest
 
@@ -83,7 +83,7 @@ def _both(collates, shifts):
 
 
 VARIANTS = {
-    "6.6": _both(
+    "6.G": _both(
         (
             collate_by_pad_sequence,
             collate_by_filling,

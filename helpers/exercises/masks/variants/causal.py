@@ -1,4 +1,4 @@
-"""Independent solutions to 6.5."""
+"""Independent solutions to 6.F."""
 
 import numpy as np
 import torch
@@ -47,7 +47,7 @@ def causal_in_one_batch(model):
 
 
 VARIANTS = {
-    "6.5": (
+    "6.F": (
         causal_by_prefixes,
         causal_by_last_rows,
         causal_by_futures,

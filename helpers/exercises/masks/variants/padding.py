@@ -1,4 +1,4 @@
-"""Independent solutions to 6.1."""
+"""Independent solutions to 6.A."""
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ def padding_by_numpy(ids):
 
 
 VARIANTS = {
-    "6.1": (
+    "6.A": (
         padding_by_view,
         padding_by_loops,
         padding_by_negation,

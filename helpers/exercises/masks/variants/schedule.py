@@ -1,4 +1,4 @@
-"""Independent solutions to 6.8."""
+"""Independent solutions to 6.J."""
 
 import math
 
@@ -34,7 +34,7 @@ def rate_in_single_precision(step, d_model, warmup):
 
 
 VARIANTS = {
-    "6.8": (
+    "6.J": (
         rate_by_cases,
         rate_by_numpy,
         rate_by_torch,

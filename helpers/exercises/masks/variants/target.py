@@ -1,4 +1,4 @@
-"""Independent solutions to 6.3."""
+"""Independent solutions to 6.C."""
 
 import torch
 
@@ -33,7 +33,7 @@ def target_by_blocking(ids):
 
 
 VARIANTS = {
-    "6.3": (
+    "6.C": (
         target_by_places,
         target_by_multiplying,
         target_by_loops,

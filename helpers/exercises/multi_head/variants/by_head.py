@@ -1,4 +1,4 @@
-"""Independent solutions to 3.6."""
+"""Independent solutions to 3.J."""
 
 import torch
 import torch.nn.functional as F
@@ -49,5 +49,5 @@ class HeadsAdded(HeadsInAList):
 
 
 VARIANTS = {
-    "3.6": (HeadsInAList, HeadsStacked, HeadsAdded),
+    "3.J": (HeadsInAList, HeadsStacked, HeadsAdded),
 }

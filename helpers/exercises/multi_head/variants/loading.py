@@ -1,4 +1,4 @@
-"""Independent solutions to 3.4."""
+"""Independent solutions to 3.F."""
 
 import torch
 from torch import nn
@@ -49,7 +49,7 @@ def load_copied_layers(mine, theirs):
 
 
 VARIANTS = {
-    "3.4": (
+    "3.F": (
         load_without_gradients,
         load_new_parameters,
         load_one_dictionary,

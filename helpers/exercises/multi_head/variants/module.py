@@ -1,4 +1,4 @@
-"""Independent solutions to 3.2."""
+"""Independent solutions to 3.C."""
 
 import numpy as np
 import torch
@@ -91,5 +91,5 @@ class ByEinsum(nn.Module):
 
 
 VARIANTS = {
-    "3.2": (ByKernel, ByLoop, ByEinsum),
+    "3.C": (ByKernel, ByLoop, ByEinsum),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 3.1."""
+"""Independent solutions to 3.A."""
 
 import torch
 from torch import Tensor
@@ -25,7 +25,7 @@ def merge_by_filling(x: Tensor) -> Tensor:
 
 
 VARIANTS = {
-    "3.1": (
+    "3.A": (
         (split_by_slices, merge_by_cat),
         (split_by_permute, merge_by_view),
         (split_by_einsum, merge_by_filling),

@@ -1,4 +1,4 @@
-"""Independent solutions to 7.5."""
+"""Independent solutions to 7.F."""
 
 import torch
 
@@ -25,7 +25,7 @@ def carried_in_place(state):
 
 
 VARIANTS = {
-    "7.5": (
+    "7.F": (
         carried_by_data,
         carried_by_copy,
         carried_under_no_grad,

@@ -1,4 +1,4 @@
-"""Independent solutions to 7.4b."""
+"""Independent solutions to 7.E."""
 
 import torch
 import torch.nn.functional as F
@@ -90,7 +90,7 @@ class RNNByTorch(nn.Module):
 
 
 VARIANTS = {
-    "7.4b": (
+    "7.E": (
         RNNByLookUp,
         RNNInPlace,
         RNNWithParameters,

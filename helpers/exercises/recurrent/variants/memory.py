@@ -1,4 +1,4 @@
-"""Independent solutions to 7.10."""
+"""Independent solutions to 7.P."""
 
 import torch
 
@@ -50,7 +50,7 @@ def influence_in_double(step, inputs, h):
 
 
 VARIANTS = {
-    "7.10": (
+    "7.P": (
         influence_of_the_whole,
         influence_row_by_row,
         influence_forwards,

@@ -1,4 +1,4 @@
-"""Independent solutions to 7.3."""
+"""Independent solutions to 7.C."""
 
 import torch
 
@@ -31,5 +31,5 @@ def batches_by_axes(ids, batch_size, length):
 
 
 VARIANTS = {
-    "7.3": (batches_in_loops, batches_by_chunks, batches_by_axes),
+    "7.C": (batches_in_loops, batches_by_chunks, batches_by_axes),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 0.1."""
+"""Independent solutions to 0.A."""
 
 import torch
 from torch import Tensor
@@ -31,5 +31,5 @@ def in_place_on_its_own_copy(x: Tensor) -> Tensor:
 
 
 VARIANTS = {
-    "0.1": (by_division, by_loop, by_product, by_numpy, in_place_on_its_own_copy),
+    "0.A": (by_division, by_loop, by_product, by_numpy, in_place_on_its_own_copy),
 }

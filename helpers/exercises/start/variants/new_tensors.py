@@ -1,4 +1,4 @@
-"""Independent solutions to 0.2."""
+"""Independent solutions to 0.B."""
 
 import torch
 import torch.nn.functional as F
@@ -37,5 +37,5 @@ def row_by_row(x: Tensor, length: int) -> Tensor:
 
 
 VARIANTS = {
-    "0.2": (by_padding, by_joining, by_one_row_of_zeros, by_places, row_by_row),
+    "0.B": (by_padding, by_joining, by_one_row_of_zeros, by_places, row_by_row),
 }

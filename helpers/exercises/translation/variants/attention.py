@@ -1,4 +1,4 @@
-"""Independent solutions to 8.3."""
+"""Independent solutions to 8.C."""
 
 import torch
 
@@ -48,5 +48,5 @@ class Joined(Maps):
 
 
 VARIANTS = {
-    "8.3": (QueryByQuery, ByEinsum, ByExponentials, Joined),
+    "8.C": (QueryByQuery, ByEinsum, ByExponentials, Joined),
 }

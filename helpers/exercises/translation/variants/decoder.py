@@ -1,4 +1,4 @@
-"""Independent solutions to 8.2."""
+"""Independent solutions to 8.B."""
 
 import torch
 import torch.nn.functional as F
@@ -50,5 +50,5 @@ class WrittenOutDecoder(nn.Module):
 
 
 VARIANTS = {
-    "8.2": (StepByStepDecoder, TimeFirstDecoder, WrittenOutDecoder),
+    "8.B": (StepByStepDecoder, TimeFirstDecoder, WrittenOutDecoder),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 8.1."""
+"""Independent solutions to 8.A."""
 
 import torch
 import torch.nn.functional as F
@@ -72,5 +72,5 @@ class MaskedSum(nn.Module):
 
 
 VARIANTS = {
-    "8.1": (PackedEncoder, TimeFirstEncoder, SentenceBySentence, MaskedSum),
+    "8.A": (PackedEncoder, TimeFirstEncoder, SentenceBySentence, MaskedSum),
 }

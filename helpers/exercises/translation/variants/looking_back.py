@@ -1,4 +1,4 @@
-"""Independent solutions to 8.3b."""
+"""Independent solutions to 8.D."""
 
 import torch
 from torch import nn
@@ -61,5 +61,5 @@ class WithoutItsModule(Looking):
 
 
 VARIANTS = {
-    "8.3b": (ByPlaces, IntoTables, WithoutItsModule),
+    "8.D": (ByPlaces, IntoTables, WithoutItsModule),
 }

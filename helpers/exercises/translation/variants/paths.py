@@ -1,4 +1,4 @@
-"""Independent solutions to 8.5."""
+"""Independent solutions to 8.G."""
 
 from collections import deque
 
@@ -41,5 +41,5 @@ def from_the_end(reads):
 
 
 VARIANTS = {
-    "8.5": (by_queue, by_powers, by_relaxing, from_the_end),
+    "8.G": (by_queue, by_powers, by_relaxing, from_the_end),
 }
