@@ -14,7 +14,8 @@ from functools import cache
 from torch import Tensor
 
 from helpers.checks import engine, observe, recognise
-from helpers.checks.observe import Run, TimeUp
+from helpers.checks.limit import TimeUp
+from helpers.checks.observe import Run
 
 _runs: dict[tuple, tuple] = {}
 _lost: dict[int, tuple] = {}

@@ -1,6 +1,5 @@
 """The engine on small made-up exercises: outcomes, evidence, borrowing, time limits."""
 
-import gc
 import re
 import signal
 import sys
@@ -28,13 +27,7 @@ from helpers.checks.exercise import (
     mistake,
     value_cases,
 )
-from helpers.checks.observe import (
-    TimeUp,
-    cases_of,
-    lost_in_float32,
-    run_case,
-    time_limit,
-)
+from helpers.checks.observe import cases_of, lost_in_float32, run_case
 from helpers.exercises.attention.module import SelfAttention
 from helpers.exercises.attention.softmax import softmax
 from helpers.exercises.kit import exchanging
@@ -1008,26 +1001,37 @@ def test_observations_agree_or_are_tolerances_apart():
 # --- answers that do not end ----------------------------------------------------------
 
 
+ALARM = signal.SIGALRM
 LOOPS = ["while True:\n        pass", "while True:\n        x = x.exp().log()",
          "import time; time.sleep(60)"]  # fmt: skip
 
 
+@pytest.fixture(params=["alarm", "thread"])
+def way(request, monkeypatch):
+    """How a time limit stops an answer: Windows has no SIGALRM."""
+    if request.param == "thread":
+        monkeypatch.delattr(signal, "SIGALRM")
+    return request.param
+
+
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_runaway_answer_is_stopped_and_torch_works_afterwards(loop):
+def test_a_runaway_answer_is_stopped_and_torch_works_afterwards(loop, way):
+    if way == "thread":
+        loop = loop.replace("sleep(60)", "sleep(2)")  # it is stopped when that ends
     double = typed(f"def double(x):\n    {loop}\n    return x", "double")
-    handler, start = signal.getsignal(signal.SIGALRM), time.monotonic()
+    handler, start = signal.getsignal(ALARM), time.monotonic()
     report = judge("99.1", double, limit=0.3)
     assert time.monotonic() - start < 5
     assert report.outcome == "raised"
     assert report.evidence[0].startswith("Your line ")
     assert "has been stopped. Does every loop end?" in str(report)
-    assert signal.getsignal(signal.SIGALRM) == handler
+    assert signal.getsignal(ALARM) == handler
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert torch.equal(torch.eye(3) @ torch.ones(3), torch.ones(3))
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_alarm_that_rings_while_garbage_is_collected_rings_again():
+def test_an_alarm_that_rings_while_garbage_is_collected_rings_again(way):
     class Slow:
         def __del__(self):
             end = time.monotonic() + 0.4
@@ -1047,16 +1051,18 @@ def test_an_alarm_that_rings_while_garbage_is_collected_rings_again():
 
 @pytest.mark.parametrize(
     ("body", "said"),
-    [("import time; time.sleep(9)", "has been stopped"), ("x.nothing", "nothing")],
+    [("import time; time.sleep(2)", "has been stopped"), ("x.nothing", "nothing")],
 )
-def test_what_raises_does_not_pass_where_the_reference_raises(body, said, monkeypatch):
+def test_what_raises_does_not_pass_where_the_reference_raises(
+    body, said, monkeypatch, way
+):
     answer = typed(f"def double(x):\n    {body}", "double")
     monkeypatch.setattr(engine, "_expected", lambda answer, cases, runs: runs)
     report = judge("99.1", answer, limit=0.2)
     assert report.outcome == "raised" and said in str(report)
 
 
-def test_the_limit_is_for_all_cases_together():
+def test_the_limit_is_for_all_cases_together(way):
     source = """
 from time import thread_time
 def double(x):
@@ -1070,13 +1076,13 @@ def double(x):
     assert "Right in 1 of the 2 cases that were run: 3 numbers." in str(report)
 
 
-def test_an_answer_may_wait_longer_than_it_works():
+def test_an_answer_may_wait_longer_than_it_works(way):
     """On a busy machine all of them wait."""
     source = "import time\ndef double(x):\n    time.sleep(1)\n    return 2 * x"
     assert judge("99.1", typed(source, "double"), limit=1.5).outcome == "passed"
 
 
-def test_except_exception_does_not_swallow_the_alarm():
+def test_except_exception_does_not_swallow_the_alarm(way):
     source = """
 def double(x):
     while True:
@@ -1089,86 +1095,16 @@ def double(x):
     assert judge("99.1", typed(source, "double"), limit=0.3).outcome == "raised"
 
 
-def test_without_an_alarm_an_answer_is_judged_all_the_same():
+@pytest.mark.parametrize("body", ["return 2 * x", "while True:\n        pass"])
+def test_an_answer_has_its_limit_in_every_thread(body):
     reports = []
-    double = typed("def double(x):\n    return 2 * x", "double")
-    thread = threading.Thread(target=lambda: reports.append(judge("99.1", double)))
+    double = typed(f"def double(x):\n    {body}", "double")
+    thread = threading.Thread(
+        target=lambda: reports.append(judge("99.1", double, limit=0.3))
+    )
     thread.start()
-    thread.join()
-    assert reports[0].outcome == "passed"
-    with time_limit(5):
-        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
-
-
-def test_a_time_limit_that_ends_while_garbage_is_collected_still_counts(monkeypatch):
-    def slow(*_):
-        until = time.monotonic() + 0.2
-        while time.monotonic() < until:
-            pass
-
-    dropped = []
-    monkeypatch.setattr(sys, "unraisablehook", dropped.append)
-    gc.callbacks.append(slow)
-    try:
-        with pytest.raises(TimeUp), time_limit(0.1):
-            gc.collect()
-            until = time.monotonic() + 0.5
-            while time.monotonic() < until:
-                pass
-    finally:
-        gc.callbacks.remove(slow)
-    assert not dropped
-
-
-def test_a_time_limit_that_ends_within_an_import_waits_for_its_end(
-    monkeypatch, tmp_path
-):
-    (tmp_path / "slow_to_import.py").write_text(
-        "import time\nend = time.monotonic() + 0.3\n"
-        "while time.monotonic() < end:\n    pass\nwhole = True\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(TimeUp), time_limit(0.1):
-        import slow_to_import
-
-        end = time.monotonic() + 2
-        while time.monotonic() < end:
-            pass
-    assert sys.modules.pop("slow_to_import") is slow_to_import
-    assert slow_to_import.whole and time.monotonic() < end
-
-
-def test_a_time_limit_within_an_import_holds_as_well(monkeypatch, tmp_path):
-    (tmp_path / "checks_itself.py").write_text(
-        "import time\nfrom helpers.checks.observe import TimeUp, time_limit\n"
-        "end, stopped = time.monotonic() + 2, False\n"
-        "try:\n    with time_limit(0.1):\n"
-        "        while time.monotonic() < end:\n            pass\n"
-        "except TimeUp:\n    stopped = True\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    import checks_itself
-
-    del sys.modules["checks_itself"]
-    assert checks_itself.stopped
-
-
-def test_an_alarm_that_rings_while_a_limit_ends_leaves_nothing_behind():
-    def slow(frame, *_):
-        if frame.f_code is time_limit.__wrapped__.__code__:
-            end = time.monotonic() + 0.5
-            while time.monotonic() < end:
-                pass
-
-    limit = time_limit(0.1)
-    limit.__enter__()
-    traced = sys.gettrace()
-    sys.settrace(slow)
-    try:
-        limit.__exit__(None, None, None)
-    finally:
-        sys.settrace(traced)
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    thread.join(timeout=20)
+    assert reports[0].outcome == ("passed" if "return" in body else "raised")
 
 
 def test_the_students_keyboard_interrupt_is_not_swallowed():

@@ -16,7 +16,8 @@ from typing import Any
 
 from helpers import first_edition
 from helpers.checks.exercise import Exercise
-from helpers.checks.observe import said, time_limit, untouched_world
+from helpers.checks.limit import TimeLimit
+from helpers.checks.observe import said, untouched_world
 from helpers.checks.progress import LOCK, PATIENCE, recording
 from helpers.files import locked, write_whole
 from helpers.student.presence import notebook_folder
@@ -81,7 +82,7 @@ def load(exercise: Exercise, folder: Path | None = None) -> dict[str, Any] | Non
     names: dict[str, Any] = {"__name__": f"answer {exercise.id}"}
     with untouched_world():
         try:
-            with time_limit(LIMIT):
+            with TimeLimit(LIMIT):
                 exec(compile(path.read_bytes(), str(path), "exec"), names)
         except KeyboardInterrupt:
             raise

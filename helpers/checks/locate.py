@@ -33,14 +33,8 @@ from helpers.checks import blanks, steps
 from helpers.checks.blanks import Line
 from helpers.checks.compare import Yardstick
 from helpers.checks.exercise import LESSONS, Answer, Case, Exercise
-from helpers.checks.observe import (
-    Run,
-    TimeUp,
-    _observe,
-    run_case,
-    stopwatch,
-    untouched_world,
-)
+from helpers.checks.limit import TimeUp, stopwatch
+from helpers.checks.observe import Run, _observe, run_case, untouched_world
 from helpers.checks.steps import Step, Trace
 from helpers.checks.telling import among, telling
 

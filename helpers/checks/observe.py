@@ -5,18 +5,12 @@ it ends here, as a `Run`.
 """
 
 import copy
-import gc
 import io
 import random
-import signal
-import sys
-import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -33,15 +27,11 @@ from helpers.checks.compare import (
     losses,
 )
 from helpers.checks.exercise import Answer, Case, Exercise, Look
+from helpers.checks.limit import TimeLimit, TimeUp, stopwatch
 from helpers.checks.plain import Odd, kind_of, plain
 
-IMPORTING = "<frozen importlib._bootstrap>"  # whose frames are those of an import
 PRINTED = 2000  # characters of the student's own prints that are kept
 LOOKED_AT = "weights"  # a result that is only drawn: no gradient is asked of it
-
-
-class TimeUp(BaseException):
-    """Raised by the alarm inside an answer that runs too long."""
 
 
 @dataclass
@@ -89,64 +79,6 @@ def untouched_world() -> Iterator[_Printed]:
         settings.put_back(before)
 
 
-def stopwatch() -> Callable[[], float]:
-    """Starts; call it for the seconds of the processor, or a third of the clock's.
-
-    On a busy machine a right answer may wait longer than it works.
-    """
-    work, clock = time.thread_time(), time.monotonic()
-    return lambda: max(time.thread_time() - work, (time.monotonic() - clock) / 3)
-
-
-@contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TimeUp` in the body after so many seconds of a `stopwatch`.
-
-    Only where there is a SIGALRM and this is the main thread. It can't stop one long
-    call into C, nor a bare `except:` inside a loop. The alarm comes again every second,
-    and it waits for the end of an import and of a garbage collection.
-    """
-    main = threading.current_thread() is threading.main_thread()
-    if not (hasattr(signal, "SIGALRM") and main):
-        yield
-        return
-    armed, spent, outside = True, stopwatch(), _delicate(sys._getframe().f_back)
-
-    def stop(_signal: int, frame: FrameType | None) -> None:
-        if not armed:
-            return
-        left = seconds - spent()
-        if left <= 0 and _delicate(frame) == outside:
-            raise TimeUp
-        signal.setitimer(signal.ITIMER_REAL, max(left, 0.01), 1.0)
-
-    before = signal.signal(signal.SIGALRM, stop)
-    try:  # the alarm may already ring before the next line
-        signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
-        yield
-    finally:
-        armed = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _delicate(frame: FrameType | None) -> int:
-    """How many frames, from this one outwards, must not be interrupted.
-
-    An import that is cut short leaves half a module behind, which fails for as long as
-    the kernel runs; what a callback of the collector raises is lost; and a limit that
-    is stopped while it ends leaves its alarm behind.
-    """
-    places = {getattr(one, "__code__", None) for one in gc.callbacks}
-    places.add(time_limit.__wrapped__.__code__)
-    count = 0
-    while frame is not None:
-        code = frame.f_code
-        count += code in places or code.co_filename == IMPORTING
-        frame = frame.f_back
-    return count
-
-
 def cases_of(exercise: Exercise, seed: int) -> list[Case]:
     """The cases of an exercise: also those that create modules hang on the seed."""
     with untouched_world():
@@ -190,7 +122,7 @@ def run_case(
     run = Run()
     with untouched_world() as printed:
         try:
-            with time_limit(max(limit, 0.001)):
+            with TimeLimit(max(limit, 0.001)):
                 _observe(run, thing, answer, case, donor, seed)
         except KeyboardInterrupt:
             raise

@@ -11,7 +11,8 @@ from torch.overrides import TorchFunctionMode
 
 from helpers.checks.compare import Yardstick
 from helpers.checks.exercise import Answer, Case, Exercise, Misconception
-from helpers.checks.observe import Run, TimeUp, run_case, said, stopwatch
+from helpers.checks.limit import TimeUp, stopwatch
+from helpers.checks.observe import Run, run_case, said
 
 IN_PLACE = Misconception(
     "input changed in place",

@@ -14,7 +14,8 @@ from helpers.checks.blanks import Line, student_line
 from helpers.checks.compare import Share, Yardstick, difference, tolerance
 from helpers.checks.errors import meaning
 from helpers.checks.exercise import Answer, Case, Exercise
-from helpers.checks.observe import Run, TimeUp, keep, said
+from helpers.checks.limit import TimeUp
+from helpers.checks.observe import Run, keep, said
 from helpers.checks.plain import Odd
 from helpers.checks.recognise import Known, Trial
 

@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import _get_current_function_mode_stack
 
-from helpers.checks.observe import TimeUp, said, time_limit, untouched_world
+from helpers.checks.limit import TimeLimit, TimeUp
+from helpers.checks.observe import said, untouched_world
 from helpers.checks.plain import plain
 from helpers.checks.recognise import Watch
 from tools.grading.wire import Broken, Pipe, pack, unpack
@@ -199,7 +200,7 @@ class Link:
         if not self.trusting:
             yield
             return
-        with _no_alarm(False), time_limit(LIMIT):
+        with _no_alarm(False), TimeLimit(LIMIT):
             yield
 
     def _ran(
@@ -434,7 +435,7 @@ def _as_over_there(message: dict) -> Iterator[None]:
 
 @contextmanager
 def _no_alarm(block: bool = True) -> Iterator[None]:
-    """Keep the alarm of `time_limit` waiting, or let it ring within such a block."""
+    """Keep the alarm of a `TimeLimit` waiting, or let it ring within such a block."""
     how = signal.SIG_BLOCK if block else signal.SIG_UNBLOCK
     before = signal.pthread_sigmask(how, {signal.SIGALRM})
     try:
