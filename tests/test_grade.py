@@ -115,7 +115,7 @@ def test_a_name_that_is_not_text_becomes_text(tmp_path):
         b"Zo\xeb/02_attention",
         b"Zo\xeb/02_attention2",
     ):
-        with open(folder + b"/" + name + b".ipynb", "w") as file:
+        with open(folder + b"/" + name + b".ipynb", "w", encoding="utf-8") as file:
             file.write("{}")
     found = find.find(tmp_path, LESSONS, False)
     assert [one.student for one in found] == ["J‹fc›rgen", "M‹81›ller", "Zo‹eb›"]

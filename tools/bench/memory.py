@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def peak_above(work: Callable[[], object]) -> float:
     """By how many megabytes this process grew, at most, while it worked."""
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    # Forget the peak so far.
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     before = _resident("VmRSS")
     work()
     return _resident("VmHWM") - before

@@ -85,9 +85,9 @@ def _unshare(flags: int, user: int) -> None:
     """Leave the namespaces of the others; be `user` in the new one."""
     uid, gid = os.getuid(), os.getgid()
     _call("unshare", ctypes.c_int(flags | NEWUSER))
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"{user} {uid} 1")
-    Path("/proc/self/gid_map").write_text(f"{user} {gid} 1")
+    Path("/proc/self/setgroups").write_text("deny", encoding="utf-8")
+    Path("/proc/self/uid_map").write_text(f"{user} {uid} 1", encoding="utf-8")
+    Path("/proc/self/gid_map").write_text(f"{user} {gid} 1", encoding="utf-8")
 
 
 def _first_of_its_kind() -> None:
@@ -279,7 +279,7 @@ def limit(most: Mapping[str, int], for_good: bool = True) -> None:
 def address_space() -> int:
     """How much of it this process has; a PyTorch with CUDA takes several GB at once."""
     try:
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
     except OSError:
         return 4_000_000_000  # not Linux
     return pages * os.sysconf("SC_PAGE_SIZE")
@@ -313,7 +313,7 @@ def _try(folder: Path) -> None:
     os.environ["TMPDIR"] = str(job / KERNEL)
     import torch  # noqa: F401  all of Python can still be seen
 
-    Path("mine").write_text("")
+    Path("mine").write_text("", encoding="utf-8")
     for end in os.openpty():
         os.close(end)
     for path in (job / "other", ROOT / "other"):
