@@ -138,3 +138,50 @@ def _take_back(book: object, student: str, lesson: str, kept: dict[str, dict]) -
                 "unread": bool(grade.needs_manual_grade),
             }
     book.remove_submission(lesson, student)
+
+
+def given(
+    course: Path, grades: Iterable[Grade]
+) -> dict[tuple[str, str], dict[str, tuple[float | None, str, bool]]]:
+    """What a person gave to written answers.
+
+    Args:
+        course: The folder of the gradebook.
+        grades: Of those who are asked for; whoever is not in it is left out.
+
+    Returns:
+        (student, lesson) -> cell -> points or None, comment, and whether the answer
+        waits for somebody to read it.
+
+    Raises:
+        CourseError: The gradebook can't be read.
+    """
+    with quiet():
+        from nbgrader.api import Gradebook, MissingEntry
+        from sqlalchemy.exc import SQLAlchemyError
+
+        found = {}
+        try:
+            with Gradebook(f"sqlite:///{course.resolve()}/gradebook.db") as book:
+                for one in grades:
+                    names = one.lesson, one.lesson, one.student
+                    try:
+                        submission = book.find_submission_notebook(*names)
+                    except MissingEntry:
+                        continue
+                    said = {c.name: c.manual_comment for c in submission.comments}
+                    found[one.student, one.lesson] = {
+                        grade.name: (
+                            grade.manual_score,
+                            said.get(grade.name) or "",
+                            bool(grade.needs_manual_grade),
+                        )
+                        for grade in submission.grades
+                        if grade.name in one.written
+                    }
+        except SQLAlchemyError as error:
+            raise CourseError(
+                f"The gradebook in {course} could not be read "
+                f"({str(error).splitlines()[0]})."
+            ) from error
+        return found
