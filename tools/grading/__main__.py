@@ -8,6 +8,7 @@ beside the submissions in `<folder>-graded`:
     grades.csv          one row for each submission, with points, notes and reasons
     misconceptions.csv  exercise, misconception, number of students
     gradebook.db        nbgrader's, with autograded/ for reading and feedback
+    pages/              feedback, a page for each student; `kit.py` says what else
 
 docs/grading.md says what is trusted. Running it again grades what is new or changed.
 """
