@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
+from tests.chromium import browser
 from tests.test_grade import outcome
 from tools.grading import __main__ as grade
 from tools.grading import (
@@ -20,7 +21,9 @@ from tools.grading import (
     kit,
     names,
     outline,
+    overview,
     platforms,
+    reading,
     roster,
     sandbox,
     seeds,
@@ -591,6 +594,184 @@ def test_a_page_prints(lesson):
     assert "@media print" in page and "break-inside: avoid" in page
 
 
+# --- the class at a glance ------------------------------------------------------------
+
+
+def of_class(lesson):
+    """Return the grades of a class of 13: 12 make a mistake each, one passed."""
+    known = [(number, one.name) for number, task in lesson.tasks.items()
+             for one in task.exercise.misconceptions][:12]  # fmt: skip
+    made = [known[0]] * 3 + [known[1]] * 2 + known[2:]
+    grades = [
+        graded(lesson, student=f"s{place}", outcomes=[outcome(number, "wrong", name)])
+        for place, (number, name) in enumerate(made)
+    ]
+    for one in grades:
+        one.points = one.points | {"2.A": 0.0}
+    good = graded(
+        lesson, student="good", outcomes=[outcome("2.A", "wrong", known[0][1])]
+    )
+    return [*grades, good], known
+
+
+def test_the_ten_commonest_mistakes_of_this_class_come_first(lesson):
+    grades, known = of_class(lesson)
+    invented = graded(lesson, outcomes=[outcome("2.B", "wrong", EVIL)])
+    found = overview.commonest(lesson, [*grades, invented])
+    assert [(count, task.exercise.id, name) for count, task, name in found[:2]] == [
+        (3, *known[0]),  # "good" made it as well, and passed in the end
+        (2, *known[1]),
+    ]
+    assert len(found) == 12 and {count for count, *_ in found[2:]} == {1}
+    page = at_a_glance(lesson, grades)
+    items = BeautifulSoup(page, "html.parser").find("ol").find_all("li")
+    assert len(items) == 10
+    text = " ".join(items[0].get_text(" ").split())
+    task = lesson.tasks[known[0][0]]
+    one = task.mistake(known[0][1])
+    assert "3 students of 16" in text and f"Slide to show: {task.section}" in text
+    plain = BeautifulSoup(feedback.inline(f"{one.done} {one.where}"), "html.parser")
+    assert plain.get_text() in text
+
+
+def at_a_glance(lesson, grades, **more):
+    """Return the page of a class."""
+    given = {"missing": {LESSON: ["=Carla"]}, "unread": {LESSON: 2}, "root": ROOT}
+    found = overview.lessons({LESSON: lesson}, grades, **(given | more))
+    others = [one for one in grades if not one.lesson]
+    return overview.page(found, others, "reading.html")
+
+
+def test_an_exercise_is_counted_by_how_it_ended(lesson):
+    borrowed = graded(lesson, outcomes=[outcome("2.A", "wrong", borrowed=True)])
+    borrowed.points = borrowed.points | {"2.A": 0.0}
+    page = at_a_glance(lesson, [graded(lesson), graded(lesson), borrowed])
+    soup = BeautifulSoup(page, "html.parser")
+    rows = [[cell.get_text() for cell in row.find_all("td")] for row in
+            soup.find_all("tr")]  # fmt: skip
+    rows = {row[0][:3]: row[1:5] for row in rows if row}
+    assert rows["2.A"] == ["2", "0", "0", "1"]  # passed, wrong, not attempted, borrowed
+    assert rows["2.B"] == ["0", "2", "1", "0"]
+    assert rows["2.C"] == ["0", "0", "1", "2"]
+    first = soup.find("table")
+    core = {number for number, task in lesson.tasks.items() if task.exercise.core}
+    assert {row.td.get_text()[:3] for row in first.tbody.find_all("tr")} == core
+    widths = re.findall(r"width:([\d.]+)%", str(first.tbody.tr))
+    assert widths == ["66.7", "0.0", "0.0", "33.3"]
+
+
+def test_the_page_says_who_is_missing_and_what_is_to_be_read(lesson):
+    refused = Grade("Nina", LESSON, reason="the file is empty")
+    lost = Grade("Ole", "", reason="there is no notebook in the folder")
+    odd = graded(lesson, suspects=["ex-2-A mentions _judge"])
+    page = at_a_glance(lesson, [odd, refused, lost])
+    text = " ".join(BeautifulSoup(page, "html.parser").get_text("|").split())
+    assert "1 notebook graded. 2 written answers to read." in text
+    for words in (
+        "Handed in nothing: 1",
+        "=Carla",
+        "Nina: the file is empty",
+        "Ole: there is no notebook",
+        "Eva (7): ex-2-A mentions _judge",
+    ):
+        assert words in text  # fmt: skip
+    page = at_a_glance(lesson, [refused], missing=None, unread={})
+    assert "Handed in nothing" not in page and "No written answer waits" in page
+    many = [Grade(f"s{n}", LESSON, reason="no") for n in range(50)]
+    assert "and 10 more" in at_a_glance(lesson, many)
+
+
+def test_the_pages_of_the_instructor_hold_nothing_active_of_students(lesson):
+    evil = graded(lesson, student=EVIL, suspects=[EVIL], written={"ex-2-K": EVIL})
+    refused = [Grade(EVIL, LESSON, reason=EVIL), Grade(EVIL, "", reason=EVIL)]
+    page = at_a_glance(lesson, [evil, *refused], missing={LESSON: [EVIL]})
+    soup = BeautifulSoup(page, "html.parser")
+    assert not soup.find_all(["script", "img"]) and soup.get_text().count(EVIL) == 7
+    page = to_read(lesson, {EVIL: EVIL})
+    soup = BeautifulSoup(page, "html.parser")
+    assert [tag.string for tag in soup.find_all("script")] == [reading.SCRIPT]
+    assert not soup.find_all("img") and soup.get_text().count(EVIL) == 2
+    assert soup.article["data-student"] == EVIL
+
+
+# --- reading written answers ----------------------------------------------------------
+
+
+def to_read(lesson, texts, **more):
+    """Return the page for reading: {student: answer}."""
+    grades = [
+        graded(lesson, student=name, written={"ex-2-K": f"digest of {name}"})
+        for name in texts
+    ]
+    written = {
+        (name, LESSON): {"2.K": Written(text, None, "", True, **more)}
+        for name, text in texts.items()
+    }
+    return reading.page(grades, {LESSON: lesson}, written)
+
+
+def test_what_was_read_is_not_read_again(lesson):
+    one = graded(lesson, student="a", written={"ex-2-K": "d"})
+    for answer in (Written("zeros", 2.0), Written("")):
+        answers = {("a", LESSON): {"2.K": answer}}
+        page = reading.page([one], {LESSON: lesson}, answers)
+        assert "No written answer waits for a reader." in page
+        assert "zeros" not in page
+    page = reading.page(
+        [one], {LESSON: lesson}, {("a", LESSON): {"2.K": Written("new", 2.0, "", True)}}
+    )
+    assert "An earlier text of it got 2 points." in page
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "3", "[3]", "[{}]", "[" * 100_000,
+     '[{"student": "a", "lesson": "l", "cell": "c", "digest": 3, "points": 1,'
+     ' "comment": ""}]',
+     '[{"student": "a", "lesson": "l", "cell": "c", "digest": "", "points": "1",'
+     ' "comment": ""}]'],
+)  # fmt: skip
+def test_points_that_are_none_are_one_sentence(tmp_path, text):
+    path = tmp_path / "points.json"
+    path.write_text(text)
+    with pytest.raises(CourseError, match="is not a points.json of the page on which"):
+        reading.saved(path)
+    with pytest.raises(CourseError, match="can't be read .No such file"):
+        reading.saved(tmp_path / "nothing.json")
+
+
+@pytest.mark.browser
+def test_answers_are_read_by_keyboard(lesson, tmp_path):
+    place = tmp_path / "reading.html"
+    texts = {"anna": "one", "ben": EVIL, "cleo": "three"}
+    place.write_text(to_read(lesson, texts), "utf-8")
+    with browser() as chromium:
+        page = chromium.new_page()
+        said = []
+        page.on("console", lambda one: said.append(one.text))
+        page.on("dialog", lambda one: said.append("a dialog"))
+        page.goto(place.as_uri())
+        assert page.locator("article:visible pre").all_inner_texts() == ["one"]
+        assert not page.locator("article:visible .who").is_visible()
+        keys = "2 h ArrowRight 9 1 c x j Escape ArrowRight ArrowRight k n".split()
+        for key in keys:
+            page.keyboard.press(key)
+        assert page.locator("article:visible pre").all_inner_texts() == [EVIL]
+        assert page.locator("article:visible .who").inner_text() == "ben"
+        assert page.locator("#count").inner_text() == "2 of 3, 2 read"
+        page.reload()  # what was given is still there
+        with page.expect_download() as saved:
+            page.keyboard.press("s")
+        saved.value.save_as(tmp_path / "points.json")
+        assert said == []
+    found = [(one.student, one.points, one.comment, one.digest)
+             for one in reading.saved(tmp_path / "points.json")]  # fmt: skip
+    assert found == [
+        ("anna", 2.5, "", "digest of anna"),
+        ("ben", 1.0, "xj", "digest of ben"),
+    ]
+
+
 # --- all of it ------------------------------------------------------------------------
 
 
@@ -609,13 +790,18 @@ def test_a_class_comes_from_a_platform_and_goes_back(tmp_path, monkeypatch, caps
             cells = [{"metadata": {"nbgrader": {"grade_id": "ex-2-K"}},
                       "source": f"secret of {one.student}", "outputs": []}]  # fmt: skip
             path = self.out / "autograded" / one.student / LESSON / f"{LESSON}.ipynb"
-            path.parent.mkdir(parents=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps({"cells": cells}))
             return graded(lesson, student=one.student, written={"ex-2-K": "digest"})
 
         def close(self):
             pass
 
+    def once(course, books, real=grade.lay_out):
+        if course.name != "course" and not (course / "gradebook.db").exists():
+            real(course, books)
+
+    monkeypatch.setattr(grade, "lay_out", once)
     monkeypatch.setattr(grade, "Grader", Given)
     monkeypatch.setattr(sandbox, "probe", lambda _: None)
     monkeypatch.setattr(seeds, "of_run", lambda *_: 1)
@@ -660,5 +846,31 @@ def test_a_class_comes_from_a_platform_and_goes_back(tmp_path, monkeypatch, caps
         ("", "", "not graded, not in the list of the class", ""),
         ("c2", "'=Carla", "missing", ""),
     ]
+    assert "=Carla" in (out / "class.html").read_text("utf-8")
     told = (out / "grades.csv").read_text("utf-8-sig")
     assert "handed in late" in told and "its path leads out of the zip" in told
+
+    frank = "Frank Ümlaut (123456)"
+    names = {"student": frank, "lesson": LESSON, "cell": "ex-2-K"}
+    good = names | {"digest": "digest", "points": 2.5, "comment": "Well put."}
+    wrong = [
+        good | {"student": "Nobody"},
+        good | {"cell": "ex-2-A-check"},
+        good | {"digest": "of another text"},
+        good | {"points": 3.5},
+        good | {"points": float("nan")},
+    ]
+    saved = tmp_path / "points.json"
+    saved.write_text(json.dumps([good, *wrong]))
+    assert f"secret of {frank}" in (out / "reading.html").read_text("utf-8")
+    assert grade.main([*arguments, "--points", str(saved)]) == 0
+    printed = capsys.readouterr().out
+    assert "Points for written answers: 1 entered." in printed
+    assert printed.count("were left out: there is no such answer.") == 2
+    assert printed.count("were left out: the answer has changed.") == 1
+    assert printed.count("is not between 0 and 3.") == 2
+    page = (out / "pages" / LESSON / f"{frank}.html").read_text("utf-8")
+    assert "2.5 of 3 points" in page and "Well put." in page
+    assert f"secret of {frank}" not in (out / "reading.html").read_text("utf-8")
+    rows = imported_by_moodle((out / "for-moodle/02_attention.csv").read_text())
+    assert rows["123456"]["Grade"] == "4.5"

@@ -17,6 +17,8 @@ gradebook.py  nbgrader's gradebook: points of checks, and those that a person ga
 tables.py   grades.csv and misconceptions.csv
 outline.py  a lesson as pages for people need it
 feedback.py the page that a student gets
+overview.py the class at a glance
+reading.py  written answers, read one after another
 platforms.py  grades as Moodle and Canvas import them
 kit.py      what a class gets beside the tables
 """

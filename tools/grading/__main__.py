@@ -26,10 +26,10 @@ from importlib import import_module
 from pathlib import Path
 
 from helpers.files import write_whole
-from tools.grading import kit, outline, roster, sandbox, seeds, tables
+from tools.grading import kit, outline, reading, roster, sandbox, seeds, tables
 from tools.grading.course import CourseError, chosen, lay_out
 from tools.grading.find import Submission, find
-from tools.grading.gradebook import enter
+from tools.grading.gradebook import enter, give
 from tools.grading.runner import Grader
 from tools.grading.tables import Grade
 
@@ -155,8 +155,9 @@ def _main(options: argparse.Namespace, root: Path) -> int:
         raise CourseError(f"{what}: say `make grade SUBMISSIONS=folder`.")
     source = Path(source)
     people = roster.read(options.roster) if options.roster else None
+    given = reading.saved(options.points) if options.points else []
     with kit.handed_in(source) as (folder, left):
-        return _grade(options, root, source, folder, left, people)
+        return _grade(options, root, source, folder, left, people, given)
 
 
 def _is_zip(path: Path) -> bool:
@@ -170,6 +171,7 @@ def _grade(
     handed: Path,
     left: list[tuple[str, str]],
     people: roster.Roster | None,
+    given: list[reading.Points],
 ) -> int:
     """Grade the submissions of a folder.
 
@@ -180,6 +182,7 @@ def _grade(
         handed: Where the submissions lie.
         left: What of a zip was left out.
         people: The list of the class.
+        given: What a person gave to written answers.
     """
     notebooks = chosen(root, options.lesson)
     names = [notebook.stem for notebook in notebooks]
@@ -223,8 +226,12 @@ def _grade(
     try:
         kit.notes(grades, submissions)
         enter(out, grades, [book.stem for book in meant])
+        if given:
+            left = give(out, grades, given)
+            said = f"Points for written answers: {len(given) - len(left)} entered."
+            print(said, *left, sep="\n", flush=True)
         outlines = {book.stem: outline.read(root, book.stem) for book in meant}
-        group = kit.Class(out, grades, submissions, outlines, people)
+        group = kit.Class(out, grades, submissions, outlines, people, root)
         print(*kit.write(group), sep="\n", flush=True)
     finally:  # the tables do not hang on nbgrader
         failed = sum(bool(one.reason) for one in grades)
@@ -262,6 +269,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--lesson", action="append", default=[], help="number; default: what is found")
     add("--out", type=Path, help="folder of the results; default: beside the first")
     add("--roster", type=Path, help="list of the class: CSV, see docs/grading.md")
+    add("--points", type=Path, help="points.json, saved by the page for reading")
     add("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     add("--memory", type=float, default=4.0, help="GB beyond what PyTorch takes")
     add("--seconds", type=float, default=900.0, help="for one submission")

@@ -5,6 +5,8 @@
     for-moodle/02_attention-feedback.zip those pages, in Moodle's naming
     for-canvas/02_attention.csv          a gradebook to import
     students.csv                         who handed in what, and who did not
+    reading.html                         written answers, to be read by a person
+    class.html                           the class at a glance
 
 Nothing here decides about points.
 """
@@ -16,7 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from helpers.files import write_whole
-from tools.grading import archive, feedback, gradebook, names, platforms, tables
+from tools.grading import (
+    archive,
+    feedback,
+    gradebook,
+    names,
+    overview,
+    platforms,
+    reading,
+    tables,
+)
 from tools.grading.feedback import Written
 from tools.grading.find import Submission, readable
 from tools.grading.outline import Outline, cell
@@ -25,6 +36,7 @@ from tools.grading.roster import Person, Roster
 from tools.grading.tables import Grade
 
 PLATFORMS = ("moodle", "canvas")
+CLASS, READING = "class.html", "reading.html"
 
 
 @contextmanager
@@ -89,6 +101,7 @@ class Class:
     submissions: list[Submission]
     outlines: Mapping[str, Outline]  # lesson -> its outline
     roster: Roster | None
+    root: Path  # the course
 
     @property
     def people(self) -> dict[str, Person]:
@@ -162,11 +175,39 @@ def write(group: Class) -> list[str]:
     if group.roster or any(one.name.platform for one in group.submissions):
         text = _students(group, written)
         write_whole(group.out / "students.csv", text.encode(tables.ENCODING))
-    for lesson in group.outlines if group.roster else ():
-        absent = [readable(one.shown) for one, of in group.missing if of == lesson]
-        if absent:
-            said.append(f"{lesson}: nothing from {len(absent)}: {', '.join(absent)}.")
+    absent = _absent(group)
+    for lesson, who in (absent or {}).items():
+        if who:
+            said.append(f"{lesson}: nothing from {len(who)}: {', '.join(who)}.")
+    unread = {
+        lesson: sum(
+            answer.unread
+            for (_, of), answers in written.items()
+            if of == lesson
+            for answer in answers.values()
+        )
+        for lesson in group.outlines
+    }
+    page = reading.page(group.grades, group.outlines, written)
+    write_whole(group.out / READING, page.encode())
+    found = overview.lessons(group.outlines, group.grades, absent, unread, group.root)
+    others = [one for one in group.grades if one.lesson not in group.outlines]
+    page = overview.page(found, others, READING)
+    write_whole(group.out / CLASS, page.encode())
+    if count := sum(unread.values()):
+        said.append(f"{count} written answers to read: {group.out / READING}")
+    said.append(f"The class at a glance: {group.out / CLASS}")
     return said
+
+
+def _absent(group: Class) -> dict[str, list[str]] | None:
+    """Lesson -> who handed in nothing for it; None without a list of the class."""
+    if not group.roster:
+        return None
+    return {
+        lesson: [readable(one.shown) for one, of in group.missing if of == lesson]
+        for lesson in group.outlines
+    }
 
 
 def _write_pages(folder: Path, pages: Mapping[str, str]) -> None:
@@ -229,16 +270,6 @@ def _for_platforms(group: Class, written: Mapping, pages: Mapping) -> Iterator[s
             yield f"For {platform.title()}: {folder / lesson}.csv"
             if said:
                 yield said
-        unread = sum(
-            any(answer.unread for answer in answers.values())
-            for (_, of), answers in written.items()
-            if of == lesson
-        )
-        if unread:
-            yield (
-                f"{lesson}: {unread} with written answers that wait for a reader; "
-                "their sums will change."
-            )
 
 
 def _students(group: Class, written: Mapping) -> str:
