@@ -100,12 +100,12 @@ def test_the_newest_of_two_attempts_counts(tmp_path):
     found = hand_in(
         tmp_path,
         "muellerg_99887_2000_02_attention-1.ipynb",
-        "muellerg_LATE_99887_10000_02_attention-2.ipynb",  # 10000 is later than 2000
+        "muellerg_99887_10000_02_attention-2.ipynb",  # 10000 is later than 2000
         "muellerg_99887_1000_02_attention.ipynb",
     )
     [one] = found
     assert (one.student, one.reason) == ("muellerg (99887)", "")
-    assert one.path.name.endswith("_10000_02_attention-2.ipynb") and one.name.late
+    assert one.path.name.endswith("_10000_02_attention-2.ipynb")
     assert one.notes == ("the newest of 3 uploads was graded",)
 
 
