@@ -4,14 +4,17 @@ import csv
 import io
 import json
 import re
+import signal
 import stat
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
 
-from tests.chromium import browser
+from tests.chromium import browser, soon
 from tests.test_grade import outcome
 from tools.grading import __main__ as grade
 from tools.grading import (
@@ -284,6 +287,29 @@ def test_a_zip_is_graded_with_or_without_a_folder_around_it(tmp_path, around):
     ]
 
 
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tools.grading import kit
+with kit.handed_in(Path(sys.argv[1])) as (folder, _):
+    print(folder, (folder / "a_1_2_x.ipynb").exists(), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_was_unpacked_goes_also_with_a_grader_that_is_killed(tmp_path):
+    path = packed(tmp_path / "week2.zip", ("a_1_2_x.ipynb", "{}"))
+    command = [sys.executable, "-c", KILLED, str(path)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    folder, there = run.stdout.rsplit(maxsplit=1)
+    assert run.returncode == -signal.SIGKILL and there == "True"
+
+    def gone():
+        assert not Path(folder).exists() and not Path(folder).parent.exists()
+
+    soon(gone)
+
+
 # --- the list of the class ------------------------------------------------------------
 
 WORKSHEET = (
@@ -514,7 +540,7 @@ def test_a_page_says_what_happened_and_where_to_look(lesson):
         "2.D": "✗ 2.D raised\n  In f\n  TypeError: no\n  Where to look: at f\n  Stuck?",
     }
     page = feedback.page(graded(lesson), lesson, {}, said)
-    assert section(page, "2.A").endswith("✓ passed,\n 2 of 2 points")
+    assert section(page, "2.A").endswith("✓ passed\n 2 of 2 points")
     text = section(page, "2.B")
     assert known.done in text and known.where in text and "Case: a row" in text
     assert "other words" not in text and "0 of 4 points" in text
@@ -531,6 +557,19 @@ def test_a_page_says_what_happened_and_where_to_look(lesson):
 def test_a_check_that_was_tampered_with_has_not_passed(lesson):
     one = graded(lesson, outcomes=[outcome("2.B", "passed")])
     assert feedback.state(one, "2.B") == "not run"
+
+
+def test_an_exercise_without_points_has_passed_if_its_check_says_so(lesson):
+    one = graded(lesson, outcomes=[outcome("2.B", "wrong", "no scaling")])
+    one.most = one.most | {"2.B": 0.0, "2.C": 0.0}
+    assert [feedback.state(one, number) for number in ("2.B", "2.C")] == [
+        "wrong",
+        "not run",
+    ]
+    one.outcomes.append(outcome("2.B", "passed"))
+    assert feedback.state(one, "2.B") == "passed"
+    page = feedback.page(one, lesson, {}, {})
+    assert "points" not in section(page, "2.B") + section(page, "2.C")
 
 
 def test_written_answers_come_with_their_rubric(lesson):

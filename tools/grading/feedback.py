@@ -136,7 +136,7 @@ def _body(
 def _sum(grade: Grade, written: Mapping[str, Written]) -> str:
     given = [one.points for one in written.values() if one.points is not None]
     points, most = grade.total, sum(grade.most.values())
-    passed = sum(grade.points[one] == grade.most[one] for one in grade.most)
+    passed = sum(state(grade, one) == "passed" for one in grade.most)
     text = f"<b>{points:g} of {most:g} points</b> for what the checks can judge"
     text += f" ({passed} of {len(grade.most)} exercises passed)"
     if given:
@@ -148,12 +148,13 @@ def _sum(grade: Grade, written: Mapping[str, Written]) -> str:
 
 def state(grade: Grade, number: str) -> str:
     """How an exercise ended: one of `STATES`."""
-    if grade.points.get(number) == grade.most.get(number):
-        return "passed"
     lines = [line for line in grade.outcomes if line["exercise"] == number]
+    said = lines[-1]["outcome"] if lines else "not run"
+    most = grade.most.get(number, 0.0)
+    if grade.points.get(number, 0.0) == most and (most or said == "passed"):
+        return "passed"
     if any(line["borrowed"] for line in lines):
         return "borrowed"
-    said = lines[-1]["outcome"] if lines else "not run"
     return "not run" if said == "passed" else said  # a check that was tampered with
 
 
@@ -163,11 +164,12 @@ def _exercise(grade: Grade, task: Task, said: str) -> str:
     colour = COLOURS.get(how, COLOURS["not attempted"])
     star = "★ " if exercise.core else ""
     title = f"<span>{star}{exercise.id} {inline(exercise.title)}</span>"
-    points = f"{grade.points[exercise.id]:g} of {grade.most[exercise.id]:g} points"
+    most = grade.most[exercise.id]
+    points = f"{grade.points[exercise.id]:g} of {most:g} points" * bool(most)
     sign = SIGNS.get(how, "✗")
     if how == "passed":
         points = (
-            f'<span class="points"><span class="state">{sign} passed,</span> {points}'
+            f'<span class="points"><span class="state">{sign} passed</span> {points}'
         )
         head = f"<h3>{title}{points}</span></h3>"
         return f'<section class="done" style="--colour:{colour}">{head}</section>'

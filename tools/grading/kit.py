@@ -22,6 +22,7 @@ from tools.grading import (
     archive,
     feedback,
     gradebook,
+    guard,
     names,
     overview,
     platforms,
@@ -49,13 +50,20 @@ def handed_in(source: Path) -> Iterator[tuple[Path, list[tuple[str, str]]]]:
     if not source.is_file():
         yield names.inside(source), []
         return
-    with tempfile.TemporaryDirectory(prefix="handed-in-") as place:
-        folder = Path(place) / readable(source.stem)
-        folder.mkdir()
-        left = archive.unpack(source, folder)
-        inner = names.inside(folder)
-        around = "" if inner == folder else f"{inner.name}/"
-        yield inner, [(name.removeprefix(around), reason) for name, reason in left]
+    with tempfile.TemporaryDirectory(
+        prefix="handed-in-", ignore_cleanup_errors=True
+    ) as place:
+        watcher = guard.start(Path(place))  # the files go also when this is killed
+        try:
+            folder = Path(place) / readable(source.stem)
+            folder.mkdir()
+            left = archive.unpack(source, folder)
+            inner = names.inside(folder)
+            around = "" if inner == folder else f"{inner.name}/"
+            yield inner, [(name.removeprefix(around), reason) for name, reason in left]
+        finally:
+            watcher.stdin.close()
+            watcher.wait()
 
 
 def left_out(

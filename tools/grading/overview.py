@@ -77,8 +77,9 @@ def _lesson(one: Lesson, reading: str) -> Iterator[str]:
         yield f"<h3>Handed in nothing: {len(one.missing)}</h3>"
         yield _listed(one.missing)
     if graded:
-        tasks = [task for task in one.outline.tasks.values() if not task.written]
-        tasks = [task for task in tasks if task.exercise.points]
+        checked = {number for grade in graded for number in grade.most}
+        tasks = [one.outline.tasks[number] for number in one.outline.tasks
+                 if number in checked]  # fmt: skip
         yield _table("The core path", [t for t in tasks if t.exercise.core], graded)
         yield _table("Beyond it", [t for t in tasks if not t.exercise.core], graded)
         yield from _mistakes(one, graded)
