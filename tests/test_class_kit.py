@@ -384,7 +384,7 @@ def test_a_student_is_found_in_the_list(tmp_path):
     found = hand_in(
         tmp_path / "in",
         f"{FRANK}/02_attention.ipynb",
-        "frank ü_9_assignsubmission_file/02_attention.ipynb",  # another number
+        "Frank ÜMLAUT_9_assignsubmission_file/02_attention.ipynb",  # another number
         "ANNA.B/02_attention.ipynb",
         "Max/02_attention.ipynb",  # there are two
         "fu1/02_attention.ipynb",

@@ -45,6 +45,7 @@ pre { white-space: pre-wrap; background: #f6f8fa; padding: .5rem .7rem;
   margin: .3rem 0; border-radius: .3rem; font-size: .85rem; }
 .answer { font-family: inherit; font-size: 1rem; }
 .state { color: var(--colour); font-weight: 600; }
+.points .state { margin-right: .5rem; }
 .sum { font-size: 1.2rem; }
 .late, .quiet { color: #424a53; }
 @media print {
@@ -140,7 +141,7 @@ def _sum(grade: Grade, written: Mapping[str, Written]) -> str:
     text = f"<b>{points:g} of {most:g} points</b> for what the checks can judge"
     text += f" ({passed} of {len(grade.most)} exercises passed)"
     if given:
-        text += f", and <b>{sum(given):g}</b> for written answers"
+        text += f", and <b>{sum(given):g}</b> points for written answers"
     unread = any(one.unread for one in written.values())
     more = " Written answers have not all been read yet." * unread
     return f'<p class="sum">{text}.{more}</p>'
@@ -166,7 +167,7 @@ def _exercise(grade: Grade, task: Task, said: str) -> str:
     title = f"<span>{star}{exercise.id} {inline(exercise.title)}</span>"
     most = grade.most[exercise.id]
     points = f"{grade.points[exercise.id]:g} of {most:g} points" * bool(most)
-    sign = SIGNS.get(how, "✗")
+    sign = (SIGNS | {"not run": "○"}).get(how, "✗")
     if how == "passed":
         points = (
             f'<span class="points"><span class="state">{sign} passed</span> {points}'
