@@ -793,7 +793,7 @@ def test_answers_are_read_by_keyboard(lesson, tmp_path):
         page.goto(place.as_uri())
         assert page.locator("article:visible pre").all_inner_texts() == ["one"]
         assert not page.locator("article:visible .who").is_visible()
-        keys = "2 h ArrowRight 9 1 c x j Escape ArrowRight ArrowRight k n".split()
+        keys = "2 h ArrowRight 1 9 c x j Escape ArrowRight ArrowRight k n".split()
         for key in keys:
             page.keyboard.press(key)
         assert page.locator("article:visible pre").all_inner_texts() == [EVIL]
