@@ -23,6 +23,8 @@ from bs4 import BeautifulSoup
 from tests import submissions as handed
 from tests.chromium import browser
 from tests.hostile import attacks
+from tools.grading import feedback, reading
+from tools.grading.kit import READING
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSON = "02_attention"
@@ -112,6 +114,17 @@ class TestAClass:
         assert len(pages) == len([one for one in CLASS if one.points])
         for page in pages:
             assert active(page.read_text()) == [], page
+
+    def test_our_pages_have_nothing_active(self, graded):
+        pages = {path.stem for path in graded[0].glob(f"pages/{LESSON}/*.html")}
+        assert pages >= {one.name for one in CLASS if one.points}
+        for path in [*graded[0].glob("pages/*/*.html"), graded[0] / "class.html"]:
+            link = f"a href={READING}"
+            found = [one for one in active(path.read_text()) if one != link]
+            assert found == [] and path.stat().st_size < feedback.MOST, path
+        text = (graded[0] / READING).read_text()
+        assert active(text.replace(f"<script>{reading.SCRIPT}</script>", "", 1)) == []
+        assert "script-src 'sha256-" in text and len(text) < 3_000_000
 
     def test_the_formgrader_runs_no_script_of_a_written_answer(self, graded):
         """Also not of a notebook that never was made safe: the policy holds it."""

@@ -1,9 +1,10 @@
 """What instructors read, written from the lessons and the checks.
 
-`make build` writes three files, and `make check` says when they are out of date:
+`make build` writes four files, and `make check` says when they are out of date:
 
 - docs/instructors.md: a part per lesson, between two marks; the rest is by hand;
 - docs/written.md: written questions with their model answers and rubrics;
+- docs/syllabus.md: plans for a term, with the minutes of the lessons (syllabus.py);
 - helpers/exercises/written.json: the same for `model_answer`, which opens one of them
   to a student who has answered. It is plain text, as are the solutions beside it.
 
@@ -22,6 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from helpers.checks.exercise import Exercise
+from tools.build import syllabus
 from tools.build.notebooks import (
     ROOT,
     Lesson,
@@ -183,6 +185,7 @@ def parts(text: str, lessons: list[Lesson]) -> str:
 PAGES: dict[str, Callable[[str, list[Lesson]], str]] = {
     "docs/instructors.md": parts,
     "docs/written.md": lambda _, lessons: written(lessons),
+    "docs/syllabus.md": lambda _, lessons: f"{MADE}\n\n{syllabus.page(lessons)}",
     "helpers/exercises/written.json": lambda _, lessons: opened(lessons),
 }
 

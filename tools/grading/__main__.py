@@ -8,6 +8,7 @@ beside the submissions in `<folder>-graded`:
     grades.csv          one row for each submission, with points, notes and reasons
     misconceptions.csv  exercise, misconception, number of students
     gradebook.db        nbgrader's, with autograded/ for reading and feedback
+    pages/              feedback, a page for each student; `kit.py` says what else
 
 docs/grading.md says what is trusted. Running it again grades what is new or changed.
 """
@@ -25,10 +26,10 @@ from importlib import import_module
 from pathlib import Path
 
 from helpers.files import write_whole
-from tools.grading import sandbox, seeds, tables
+from tools.grading import kit, outline, reading, roster, sandbox, seeds, tables
 from tools.grading.course import CourseError, chosen, lay_out
 from tools.grading.find import Submission, find
-from tools.grading.gradebook import enter
+from tools.grading.gradebook import enter, give
 from tools.grading.runner import Grader
 from tools.grading.tables import Grade
 
@@ -149,18 +150,50 @@ def _main(options: argparse.Namespace, root: Path) -> int:
     if not hasattr(os, "fork"):
         raise CourseError("Grading needs Linux or macOS; on Windows, use WSL.")
     source = options.submissions
-    if not source or not Path(source).is_dir():
+    if not source or not (Path(source).is_dir() or _is_zip(Path(source))):
         what = f"{source} is not a folder" if source else "No folder was named"
         raise CourseError(f"{what}: say `make grade SUBMISSIONS=folder`.")
     source = Path(source)
+    people = roster.read(options.roster) if options.roster else None
+    given = reading.saved(options.points) if options.points else []
+    with kit.handed_in(source) as (folder, left):
+        return _grade(options, root, source, folder, left, people, given)
+
+
+def _is_zip(path: Path) -> bool:
+    return path.suffix.lower() == ".zip" and path.is_file()
+
+
+def _grade(
+    options: argparse.Namespace,
+    root: Path,
+    source: Path,
+    handed: Path,
+    left: list[tuple[str, str]],
+    people: roster.Roster | None,
+    given: list[reading.Points],
+) -> int:
+    """Grade the submissions of a folder.
+
+    Args:
+        options: What was asked for.
+        root: The course.
+        source: The folder or zip that was named.
+        handed: Where the submissions lie.
+        left: What of a zip was left out.
+        people: The list of the class.
+        given: What a person gave to written answers.
+    """
     notebooks = chosen(root, options.lesson)
     names = [notebook.stem for notebook in notebooks]
     others = [book.stem for book in chosen(root, []) if book not in notebooks]
-    submissions = find(source, names, bool(options.lesson), others)
+    submissions = find(handed, names, bool(options.lesson), others)
+    submissions = kit.left_out(submissions, left, names)
     if not any(one.path for one in submissions):
         wanted = f" of lesson {', '.join(options.lesson)}" if options.lesson else ""
         raise CourseError(f"There is no notebook{wanted} in {source}.")
-    out = options.out or source.resolve().with_name(f"{source.resolve().name}-graded")
+    base = source.stem if source.is_file() else source.resolve().name
+    out = options.out or source.resolve().with_name(f"{base}-graded")
     if out.resolve().is_relative_to(source.resolve()):
         raise CourseError(
             f"{out} lies among the submissions, where the next run would take it for "
@@ -191,7 +224,15 @@ def _main(options: argparse.Namespace, root: Path) -> int:
         finally:
             grader.close()
     try:
+        kit.notes(grades, submissions)
         enter(out, grades, [book.stem for book in meant])
+        if given:
+            left = give(out, grades, given)
+            said = f"Points for written answers: {len(given) - len(left)} entered."
+            print(said, *left, sep="\n", flush=True)
+        outlines = {book.stem: outline.read(root, book.stem) for book in meant}
+        group = kit.Class(out, grades, submissions, outlines, people, root)
+        print(*kit.write(group), sep="\n", flush=True)
     finally:  # the tables do not hang on nbgrader
         failed = sum(bool(one.reason) for one in grades)
         print(f"Graded {len(grades) - failed} of {len(grades)}.")
@@ -224,9 +265,11 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         prog="python -m tools.grading", description=__doc__.split("\n")[0]
     )
     add = parser.add_argument
-    add("--submissions", default="", help="folder of notebooks")
+    add("--submissions", default="", help="folder of notebooks, or a zip of it")
     add("--lesson", action="append", default=[], help="number; default: what is found")
     add("--out", type=Path, help="folder of the results; default: beside the first")
+    add("--roster", type=Path, help="list of the class: CSV, see docs/grading.md")
+    add("--points", type=Path, help="points.json, saved by the page for reading")
     add("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     add("--memory", type=float, default=4.0, help="GB beyond what PyTorch takes")
     add("--seconds", type=float, default=900.0, help="for one submission")

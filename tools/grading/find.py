@@ -2,7 +2,8 @@
 
 Understood are nbgrader's `student/02_attention/02_attention.ipynb`, a folder for each
 student (`student/02_attention.ipynb`), and one folder of files
-(`student_02_attention.ipynb`; with a single lesson asked for, `student.ipynb` too).
+(`student_02_attention.ipynb`; with a single lesson asked for, `student.ipynb` too). Of
+the names that Moodle and Canvas give, `names.py` reads more than the student.
 """
 
 import hashlib
@@ -10,8 +11,11 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from tools.grading import names
+from tools.grading.names import Name
 
 UNTOLD = (
     "its name does not tell which lesson it is: rename it, or name one lesson to grade"
@@ -28,6 +32,8 @@ class Submission:
     lesson: str  # "02_attention"; empty where it could not be told
     path: Path | None
     reason: str = ""
+    name: Name = Name("")  # what the file's or the folder's name says
+    notes: tuple[str, ...] = ()
 
 
 def find(
@@ -47,20 +53,21 @@ def find(
         lesson = _lesson(path.relative_to(folder), [*lessons, *others])
         if lesson not in others:
             told[path] = lesson
-    served = {
-        _student(path.relative_to(folder), lesson, folder)
+    whose = {
+        path: names.of(path.relative_to(folder), lesson, folder)
         for path, lesson in told.items()
-        if lesson
     }
+    served = {whose[path].label for path, lesson in told.items() if lesson}
     found = []
     for path, lesson in told.items():
-        student = _student(path.relative_to(folder), lesson, folder)
-        if not lesson and only and len(lessons) == 1 and student not in served:
+        name = whose[path]
+        if not lesson and only and len(lessons) == 1 and name.label not in served:
             lesson = lessons[0]
         reason = _not_a_file(path) or ("" if lesson else UNTOLD)
-        found.append(Submission(student, lesson, path, reason))
-    found += _without(folder)
-    return sorted(_once(folder, found), key=lambda one: (one.student, one.lesson))
+        found.append(Submission(readable(name.label), lesson, path, reason, name))
+    found += _without(folder, found)
+    found = _of_one_name(_once(folder, found))
+    return sorted(found, key=lambda one: (one.student, one.lesson))
 
 
 def _notebooks(folder: Path, depth: int = DEEPEST) -> Iterator[Path]:
@@ -98,14 +105,6 @@ def _lesson(path: Path, lessons: list[str]) -> str:
     return ""
 
 
-def _student(path: Path, lesson: str, folder: Path) -> str:
-    """Whose it is: the first folder's name, or what the file's name says beside it."""
-    if len(path.parts) > 1 and path.parts[0].lower() != lesson:
-        return readable(path.parts[0])
-    stem = re.sub(lesson, "", path.stem, count=1, flags=re.IGNORECASE)
-    return readable(stem.strip(" _-.") or folder.resolve().name)
-
-
 def readable(name: str) -> str:
     """A file's name as text for tables, terminals and web pages: one line, no markup.
 
@@ -131,24 +130,34 @@ def _readable(letter: str) -> str:
     return letter if plain else f"‹{number:x}›"
 
 
-def _without(folder: Path) -> Iterator[Submission]:
+def _without(folder: Path, found: list[Submission]) -> Iterator[Submission]:
     """Folders and files of students who handed in no notebook."""
     known = {path.relative_to(folder).parts[0] for path in _notebooks(folder)}
+    served = {one.student for one in found}
     for path in sorted(folder.iterdir()):
         if path.name in known or path.name.startswith((".", "__")):
             continue
-        if path.is_dir():
+        file = not path.is_dir()
+        name = names.read(path.name, file) or Name(path.stem if file else path.name)
+        student = readable(name.label)
+        if name.platform and student in served:  # it lies beside a notebook of theirs
+            continue
+        if not file:
             reason = "there is no notebook in the folder"
-            yield Submission(readable(path.name), "", None, reason)
         else:
             kind = readable(path.suffix)
             reason = f"a {kind} file" if kind else "a file of this name"
             reason += " is not a notebook"
-            yield Submission(readable(path.stem), "", None, reason)
+        if name.platform:
+            served.add(student)
+        yield Submission(student, "", None, reason, name)
 
 
 def _once(folder: Path, found: list[Submission]) -> Iterator[Submission]:
-    """Refuse to choose where a student has two files for a lesson."""
+    """One submission for each student and lesson.
+
+    Canvas numbers its uploads: of several the newest counts. Else nothing is chosen.
+    """
     groups: dict[tuple[str, str], list[Submission]] = {}
     for one in found:
         groups.setdefault((one.student, one.lesson), []).append(one)
@@ -156,8 +165,30 @@ def _once(folder: Path, found: list[Submission]) -> Iterator[Submission]:
         if len(several) == 1 or not lesson:
             yield from several
             continue
-        names = sorted(readable(str(one.path.relative_to(folder))) for one in several)
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        names = ", ".join(names[:3]) + more
-        reason = f"{len(several)} notebooks of one lesson ({names}): keep one"
-        yield Submission(student, lesson, None, reason)
+        uploads = sorted(several, key=lambda one: one.name.upload)
+        if uploads[-1].name.upload > uploads[-2].name.upload:
+            note = f"the newest of {len(several)} uploads was graded"
+            yield replace(uploads[-1], notes=(note,))
+            continue
+        paths = sorted(readable(str(one.path.relative_to(folder))) for one in several)
+        more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+        paths = ", ".join(paths[:3]) + more
+        reason = f"{len(several)} notebooks of one lesson ({paths}): keep one"
+        yield Submission(student, lesson, None, reason, several[0].name)
+
+
+def _of_one_name(found: Iterable[Submission]) -> Iterator[Submission]:
+    """Refuse those of several names that share a platform's number."""
+    found = list(found)
+    students: dict[tuple[str, str], set[str]] = {}
+    for one in found:
+        name = one.name
+        students.setdefault((name.platform, name.number), set()).add(one.student)
+    for one in found:
+        count = len(students[one.name.platform, one.name.number])
+        if not one.name.number or count == 1:
+            yield one
+            continue
+        reason = f"{count} names carry the platform's number {one.name.number}: "
+        reason += "ask whose it is, and rename the file"
+        yield replace(one, path=None, reason=reason, notes=())

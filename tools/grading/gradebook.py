@@ -12,6 +12,8 @@ from pathlib import Path
 
 from helpers.files import write_whole
 from tools.grading.course import CourseError, quiet
+from tools.grading.find import readable
+from tools.grading.reading import Points
 from tools.grading.tables import Grade
 
 KEPT = "written.json"
@@ -138,3 +140,105 @@ def _take_back(book: object, student: str, lesson: str, kept: dict[str, dict]) -
                 "unread": bool(grade.needs_manual_grade),
             }
     book.remove_submission(lesson, student)
+
+
+def given(
+    course: Path, grades: Iterable[Grade]
+) -> dict[tuple[str, str], dict[str, tuple[float | None, str, bool]]]:
+    """What a person gave to written answers.
+
+    Args:
+        course: The folder of the gradebook.
+        grades: Of those who are asked for; whoever is not in it is left out.
+
+    Returns:
+        (student, lesson) -> cell -> points or None, comment, and whether the answer
+        waits for somebody to read it.
+
+    Raises:
+        CourseError: The gradebook can't be read.
+    """
+    with quiet():
+        from nbgrader.api import Gradebook, MissingEntry
+        from sqlalchemy.exc import SQLAlchemyError
+
+        found = {}
+        try:
+            with Gradebook(f"sqlite:///{course.resolve()}/gradebook.db") as book:
+                for one in grades:
+                    names = one.lesson, one.lesson, one.student
+                    try:
+                        submission = book.find_submission_notebook(*names)
+                    except MissingEntry:
+                        continue
+                    said = {c.name: c.manual_comment for c in submission.comments}
+                    found[one.student, one.lesson] = {
+                        grade.name: (
+                            grade.manual_score,
+                            said.get(grade.name) or "",
+                            bool(grade.needs_manual_grade),
+                        )
+                        for grade in submission.grades
+                        if grade.name in one.written
+                    }
+        except SQLAlchemyError as error:
+            raise CourseError(
+                f"The gradebook in {course} could not be read "
+                f"({str(error).splitlines()[0]})."
+            ) from error
+        return found
+
+
+def give(course: Path, grades: Iterable[Grade], marks: Iterable[Points]) -> list[str]:
+    """Enter what a person gave to written answers on the page for reading.
+
+    Args:
+        course: The folder of the gradebook, in which the grades have been entered.
+        grades: Of everybody who handed something in.
+        marks: What was given. What was for another text, for nobody who is graded, or
+            is more than there is to get, is left out.
+
+    Returns:
+        A sentence for each that was left out.
+
+    Raises:
+        CourseError: The gradebook can't be written.
+    """
+    known = {(one.student, one.lesson): one for one in grades if not one.reason}
+    left = []
+    with quiet():
+        from nbgrader.api import Gradebook, MissingEntry
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            with Gradebook(f"sqlite:///{course.resolve()}/gradebook.db") as book:
+                for mark in marks:
+                    one = known.get((mark.student, mark.lesson))
+                    digest = one.written.get(mark.cell) if one else None
+                    try:
+                        why = "there is no such answer" * (not digest)
+                        why = why or "the answer has changed" * (digest != mark.digest)
+                        why = why or _give(book, mark)
+                    except MissingEntry:
+                        why = "there is no such answer"
+                    if why:
+                        who = f"{readable(mark.student)} {readable(mark.cell)}"
+                        left.append(f"Points for {who} were left out: {why}.")
+                book.db.commit()
+        except SQLAlchemyError as error:
+            raise CourseError(
+                f"The gradebook in {course} could not be written "
+                f"({str(error).splitlines()[0]})."
+            ) from error
+    return left
+
+
+def _give(book: object, mark: Points) -> str:
+    """Enter points and comment; returns why not, or ""."""
+    names = mark.cell, mark.lesson, mark.lesson, mark.student
+    grade = book.find_grade(*names)
+    if not 0.0 <= mark.points <= grade.max_score:
+        return f"{mark.points:g} is not between 0 and {grade.max_score:g}"
+    grade.manual_score, grade.needs_manual_grade = mark.points, False
+    book.find_comment(*names).manual_comment = mark.comment or None
+    return ""

@@ -70,7 +70,7 @@ def grades_table(grades: Iterable[Grade]) -> str:
         notes = "; ".join([one.reason] * bool(one.reason) + one.notes)
         look = "; ".join(one.suspects)
         rows.append([one.student, one.lesson, state, *sums, *points, notes, look])
-    return _text(rows)
+    return table_text(rows)
 
 
 def misconceptions_table(grades: Iterable[Grade], known: dict[str, set[str]]) -> str:
@@ -87,7 +87,9 @@ def misconceptions_table(grades: Iterable[Grade], known: dict[str, set[str]]) ->
     counts = Counter({key: len(students) for key, students in found.items()})
     order = sorted(counts, key=lambda key: (place(key[0]), -counts[key], key[1]))
     rows = [["exercise", "misconception", "students"]]
-    return _text(rows + [[f"ex {key[0]}", key[1], str(counts[key])] for key in order])
+    return table_text(
+        rows + [[f"ex {key[0]}", key[1], str(counts[key])] for key in order]
+    )
 
 
 def _mistakes(
@@ -110,12 +112,17 @@ def _mistakes(
             yield exercise, name if name in known[exercise] else UNKNOWN
 
 
-def _text(rows: list[list[str]]) -> str:
+def table_text(rows: list[list[str]]) -> str:
     """CSV in which nothing is taken for a formula by a spreadsheet."""
     file = io.StringIO()
-    safe = [["'" + cell if _formula(cell) else cell for cell in row] for row in rows]
+    safe = [list(map(harmless, row)) for row in rows]
     csv.writer(file, lineterminator="\n").writerows(safe)
     return file.getvalue()
+
+
+def harmless(cell: str) -> str:
+    """A cell that no spreadsheet computes."""
+    return "'" + cell if _formula(cell) else cell
 
 
 def _formula(cell: str) -> bool:
