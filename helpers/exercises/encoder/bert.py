@@ -666,6 +666,7 @@ EXERCISES = (
         "class",
         difficulty=2,
         points=2,
+        core=True,
         answers=(
             Answer(
                 "BertPositions",
@@ -682,8 +683,9 @@ EXERCISES = (
         "4.J",
         "BERT's weights in your encoder",
         "function",
-        difficulty=4,
+        difficulty=3,
         points=4,
+        core=True,
         answers=(
             Answer("load_bert", load_bert, {"vectors at real tokens": "token, d"}),
         ),
@@ -695,8 +697,9 @@ EXERCISES = (
         "4.K",
         "Your encoder is BERT",
         "function",
-        difficulty=3,
+        difficulty=2,
         points=3,
+        core=True,
         answers=(Answer("my_bert", my_bert, {"vectors at real tokens": "token, d"}),),
         cases=_my_cases,
         proves="a random BERT in float64 to 1e-9, the bundled checkpoint to 5e-5, both "

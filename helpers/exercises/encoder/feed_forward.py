@@ -186,8 +186,9 @@ EXERCISES = (
         "4.A",
         "The feed-forward network",
         "class",
-        difficulty=2,
+        difficulty=1,
         points=2,
+        core=True,
         answers=(
             Answer(
                 "FeedForward",

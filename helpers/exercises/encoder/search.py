@@ -155,6 +155,7 @@ EXERCISES = (
         "function",
         difficulty=2,
         points=1,
+        core=True,
         answers=(Answer("mean_pool", mean_pool, {"sentence": "batch, d_model"}),),
         cases=_cases,
         proves="padding does not count, wherever it stands, batch equal to "

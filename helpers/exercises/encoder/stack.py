@@ -456,7 +456,7 @@ EXERCISES = (
         "4.G",
         "The encoder",
         "class",
-        difficulty=3,
+        difficulty=2,
         points=4,
         core=True,
         answers=(
