@@ -73,6 +73,19 @@ assert not {"suffering", "from", "insomnia"} & set(everything) - {"from"}
 # and six layers in the encoder; then you load the real weights into *your* classes, and
 # at the end this search runs on your own code.
 
+# %% [markdown] slide="skip"
+# At the end of this lesson you can
+#
+# - take a word's vector apart into what each sub-layer has written to it;
+# - write feed-forward, layer norm, encoder layer and encoder;
+# - load published weights into your own code, and prove that it agrees;
+# - search by meaning.
+
+# %% [markdown] slide="notes"
+# Leave 4.P, 4.A, 4.C, 4.G, 4.H, 4.J, 4.L and everything below Going further for the
+# lab. Usual trouble: which x the residual carries in pre-norm, and a list of layers
+# that is no `nn.ModuleList`.
+
 # %% [markdown] slide="slide"
 # ## Why not just stack attention?
 #
@@ -884,8 +897,6 @@ print(mine)
 
 # %% [markdown] slide="skip"
 # They differ by rounding, no more, and the last line says whose parts have computed it.
-# (What BERT has on top of the layers, a `pooler` and the heads of its two training
-# tasks, comes after the vectors that we compare; lesson 09 needs it.)
 
 # %% [markdown] slide="slide"
 # ## Search by meaning, with your own model
@@ -1219,7 +1230,8 @@ for what in ("nothing", "ε = 1e-5", "tanh GELU", "ReLU", "6 heads", "sine waves
 # A wrong ε is off by two thousandths, which you would never see in a plot. A missing
 # mask or another number of heads fits every shape, and is off by more than 1. In
 # float64, where rounding is far finer, the course's encoder and the library's agree to
-# nine places.
+# nine places. (What BERT has on top of the layers, a `pooler` and the heads of its two
+# training tasks, comes after the vectors that are compared here; lesson 09 needs it.)
 
 # %% [markdown]
 # ### By hand, and by numbers
