@@ -82,7 +82,7 @@ assert not {"suffering", "from", "insomnia"} & set(everything) - {"from"}
 # - search by meaning.
 
 # %% [markdown] slide="notes"
-# Leave 4.P, 4.A, 4.C, 4.G, 4.H, 4.J, 4.L and everything below Going further for the
+# Leave 4.A, 4.B, 4.C, 4.E, 4.F, 4.G, 4.J and everything below Going further for the
 # lab. Usual trouble: which x the residual carries in pre-norm, and a list of layers
 # that is no `nn.ModuleList`.
 
@@ -163,13 +163,13 @@ assert curves["x + attention(x)"][12] < 0.3 and curves["whole layers"][12] < 0.5
 # never lost, later sub-layers can read what earlier ones have written, and since the
 # derivative of x + f(x) is 1 plus that of f, the gradient has a way past all of them.
 
-# %% [markdown] exercise="4.P"
+# %% [markdown] exercise="4.A"
 # A sum can be taken apart again. Send x through the sub-layers, each of which reads the
 # whole stream and adds its result, and keep every part: x first, then what each one
 # wrote. The parts have to add up to the stream at the end.
 
 
-# %% exercise="4.P"
+# %% exercise="4.A"
 def written(x: Tensor, sublayers) -> Tensor:
     """Take the residual stream apart.
 
@@ -189,7 +189,7 @@ def written(x: Tensor, sublayers) -> Tensor:
 
 
 # %%
-check("4.P", written)
+check("4.A", written)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -229,7 +229,7 @@ check("4.P", written)
 
 # %% locked=true slide="skip"
 mine = OwnParts()
-mine.take("4.P", written)
+mine.take("4.A", written)
 
 # %% slide="fragment"
 TIRED = "The animal did not cross the street because it was too tired."
@@ -279,9 +279,9 @@ assert (found[0].sum(0).norm() - 15.14).abs() < 6e-3
 # Expect: "still two layers". Multiply it out on the board: one matrix, one bias.
 #
 # Say: that is why there is an activation function between them. Attention lets tokens
-# exchange, the feed-forward works on each alone, and 4.A in the lab writes it.
+# exchange, the feed-forward works on each alone, and 4.B in the lab writes it.
 
-# %% [markdown] exercise="4.A"
+# %% [markdown] exercise="4.B"
 # Write it as a module. Without the function in the middle, the **activation function**,
 # two layers would be no more than one. The paper's is **ReLU**, max(0, x); BERT has
 # **GELU**, a smooth relative of it. Take the one that was asked for from `ACTIVATIONS`.
@@ -293,7 +293,7 @@ for name, function in ACTIVATIONS.items():
     show(name, function(torch.tensor([-2.0, -1.0, 0.0, 1.0, 2.0])), digits=3)
 
 
-# %% exercise="4.A"
+# %% exercise="4.B"
 class FeedForward(nn.Module):
     """Two layers with an activation function between them, for each position alone.
 
@@ -319,7 +319,7 @@ class FeedForward(nn.Module):
 
 
 # %%
-check("4.A", FeedForward)
+check("4.B", FeedForward)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -472,7 +472,7 @@ show_figure(
 # nothing but sums stands on the line. Your layer can do both, and which of them is
 # easier to train is measured under *Going further*.
 
-# %% [markdown] exercise="4.E"
+# %% [markdown] exercise="4.D"
 # Put the layer together. The parts come from `mine`, so `mine.MultiHeadAttention` is
 # your 3.C, with your 2.B inside. In 3.C it returned its weights as well; as a part of a
 # layer it is called with query, key, value and mask, and returns its output alone. With
@@ -480,7 +480,7 @@ show_figure(
 
 # %% locked=true
 mine.take("3.C")
-mine.take("4.A", FeedForward)
+mine.take("4.B", FeedForward)
 mine.take("4.C", LayerNorm)
 
 
@@ -494,7 +494,7 @@ mine.take("4.C", LayerNorm)
 # the line in the picture again. Then: which arguments have not arrived anywhere yet?
 
 
-# %% exercise="4.E"
+# %% exercise="4.D"
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward, each with a residual and a norm.
 
@@ -526,7 +526,7 @@ class EncoderLayer(nn.Module):
 
 
 # %%
-check("4.E", EncoderLayer)
+check("4.D", EncoderLayer)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -567,20 +567,20 @@ show_figure(
 #
 # Expect: "all". Only the positions know the order, and the mask the length.
 #
-# Say: each layer has weights of its own; the mask is the same for all. 4.G writes this
+# Say: each layer has weights of its own; the mask is the same for all. 4.E writes this
 # picture from left to right.
 
-# %% [markdown] exercise="4.G"
+# %% [markdown] exercise="4.E"
 # Write the rest: the list of layers, all with the same sizes and `options`, and the way
 # through the picture. The embedding is multiplied by √d_model. Every layer gets the
 # mask. `self.norm` is there for pre-norm stacks, which end in a bare sum, and does
 # nothing otherwise.
 
 # %% locked=true
-mine.take("4.E", EncoderLayer)
+mine.take("4.D", EncoderLayer)
 
 
-# %% exercise="4.G"
+# %% exercise="4.E"
 class Encoder(nn.Module):
     """Token ids in, one vector in context per token out."""
 
@@ -615,7 +615,7 @@ class Encoder(nn.Module):
 
 
 # %%
-check("4.G", Encoder)
+check("4.E", Encoder)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -687,13 +687,13 @@ show_figure(
 # that says whether a token belongs to the first or the second of two sentences, and a
 # norm of the sum.
 
-# %% [markdown] exercise="4.H"
+# %% [markdown] exercise="4.F"
 # Write the module that takes the place of `encoder.positions`. It gets the words'
 # vectors x and returns **layer norm of (x + row of the position + row of token type
 # 0)**; we read one sentence at a time.
 
 
-# %% exercise="4.H"
+# %% exercise="4.F"
 class BertPositions(nn.Module):
     """What BERT adds to a word's vector, and the norm that follows.
 
@@ -718,7 +718,7 @@ class BertPositions(nn.Module):
 
 
 # %%
-check("4.H", BertPositions)
+check("4.F", BertPositions)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -731,7 +731,7 @@ check("4.H", BertPositions)
 # T.
 # </details>
 
-# %% [markdown] exercise="4.J"
+# %% [markdown] exercise="4.G"
 # Now the weights. The names differ and the shapes fit: find for each part of your
 # encoder the part of BERT that it corresponds to. `copy_part` copies all numbers of a
 # module into another; the front and a layer's attention are filled in below.
@@ -753,7 +753,7 @@ def copy_front_and_attention(encoder: nn.Module, bert: nn.Module) -> None:
         ours.attention.copy_layers(heads.query, heads.key, heads.value, last)
 
 
-# %% exercise="4.J"
+# %% exercise="4.G"
 @torch.no_grad()
 def load_bert(encoder: nn.Module, bert: nn.Module) -> nn.Module:
     """Copy BERT's weights into an encoder like yours.
@@ -779,7 +779,7 @@ def load_bert(encoder: nn.Module, bert: nn.Module) -> nn.Module:
 
 
 # %%
-check("4.J", load_bert)
+check("4.G", load_bert)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -798,7 +798,7 @@ check("4.J", load_bert)
 # of the feed-forward, the norm after it; return the encoder.
 # </details>
 
-# %% [markdown] exercise="4.K" slide="slide"
+# %% [markdown] exercise="4.H" slide="slide"
 # Put it together: **your** encoder with the sizes and options of `bert.config`,
 # **your** positions in place of its own, the weights by **your** function, ready to be
 # used. The check compares it with the library on real sentences of different lengths.
@@ -813,12 +813,12 @@ check("4.J", load_bert)
 # Expect: GELU is found, ε is forgotten. Without `eval` every run differs, by dropout.
 
 # %% locked=true
-mine.take("4.G", Encoder)
-mine.take("4.H", BertPositions)
-mine.take("4.J", load_bert)
+mine.take("4.E", Encoder)
+mine.take("4.F", BertPositions)
+mine.take("4.G", load_bert)
 
 
-# %% exercise="4.K"
+# %% exercise="4.H"
 def my_bert(bert: nn.Module) -> nn.Module:
     """Build an encoder of your own that computes what a BertModel computes.
 
@@ -848,7 +848,7 @@ def my_bert(bert: nn.Module) -> nn.Module:
 
 
 # %%
-check("4.K", my_bert)
+check("4.H", my_bert)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -881,7 +881,7 @@ check("4.K", my_bert)
 # float64 it is below 1e-9, further on in the notebook.
 
 # %% slide="fragment"
-mine.take("4.K", my_bert)
+mine.take("4.H", my_bert)
 my_encoder = mine.my_bert(bert)
 batch = tokenizer([TIRED, "No."], padding=True, return_tensors="pt")
 ids, real = batch["input_ids"], batch["attention_mask"].bool()  # (B, T) each
@@ -911,14 +911,14 @@ print(mine)
 #
 # Expect: "short ones get too small". They get the vectors at the padding as well.
 #
-# Say: add up the real ones and divide by how many they are: 4.L, in the lab.
+# Say: add up the real ones and divide by how many they are: 4.J, in the lab.
 
-# %% [markdown] exercise="4.L"
+# %% [markdown] exercise="4.J"
 # Make one vector per sentence: the mean over its **real** tokens. What stands at
 # padding must not count, and shorter sentences have fewer tokens to divide by.
 
 
-# %% exercise="4.L"
+# %% exercise="4.J"
 def mean_pool(hidden: Tensor, real: Tensor) -> Tensor:
     """Average each sentence's real tokens.
 
@@ -936,7 +936,7 @@ def mean_pool(hidden: Tensor, real: Tensor) -> Tensor:
 
 
 # %%
-check("4.L", mean_pool)
+check("4.J", mean_pool)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -954,7 +954,7 @@ check("4.L", mean_pool)
 # sentence, will your model answer with the right one of the 320?
 
 # %% slide="subslide"
-mine.take("4.L", mean_pool)
+mine.take("4.J", mean_pool)
 sentences = load_sentences()
 my_vectors = sentence_vectors(sentences, my_encoder, tokenizer, mine.mean_pool)
 
@@ -1066,13 +1066,13 @@ for name, norm in (("published", PublishedNorm(4)),
     (slope,) = torch.autograd.grad(norm(near)[0], near)
     print(f"{name:9} slope at a row that is nearly constant: {slope[0]:8.2g}")
 
-# %% [markdown] exercise="4.D"
+# %% [markdown] exercise="4.K"
 # Write the **test** that would have found it. `is_layer_norm(norm)` calls a function
 # (T, D) → (T, D), with gain 1, bias 0 and ε = 1e-5, on numbers of your choice. You may
 # compare with `F.layer_norm`: which numbers you choose decides what you find.
 
 
-# %% exercise="4.D"
+# %% exercise="4.K"
 def is_layer_norm(norm) -> bool:
     """Test whether a function is layer norm.
 
@@ -1092,7 +1092,7 @@ def is_layer_norm(norm) -> bool:
 
 
 # %%
-check("4.D", is_layer_norm)
+check("4.K", is_layer_norm)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1123,7 +1123,7 @@ print("torch's one is a layer norm:", is_layer_norm(torchs))
 # %% [markdown]
 # ### Bugs from the wild: can only add a tensor
 
-# %% [markdown] exercise="4.F"
+# %% [markdown] exercise="4.L"
 # The step below is taken from a template, and Python refuses it, as you see. Write it
 # as it was meant: pre-norm, with an attention that returns (output, weights).
 
@@ -1147,7 +1147,7 @@ except TypeError as error:
     print(f"{type(error).__name__}: {error}")
 
 
-# %% exercise="4.F"
+# %% exercise="4.L"
 def pre_norm_step(x: Tensor, norm, attend) -> Tensor:
     """One residual step around an attention.
 
@@ -1166,7 +1166,7 @@ def pre_norm_step(x: Tensor, norm, attend) -> Tensor:
 
 
 # %%
-check("4.F", pre_norm_step)
+check("4.L", pre_norm_step)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -1268,7 +1268,7 @@ for x in (torch.tensor([0.5, -0.2, 0.1, 0.8]), torch.tensor([-0.5, -0.2, 0.1, 0.
     show("  with ReLU   ", F.relu(inside) @ W2 + b2)
     show("  without ReLU", inside @ W2 + b2)
 
-# %% [markdown] exercise="4.B"
+# %% [markdown] exercise="4.M"
 # Suppose an encoder has d_model = 300 and d_ff = 64, narrower inside than outside. Its
 # feed-forward learns 38,764 numbers, its attention 361,200. The paper widens by 4. How
 # many **parameters** has the feed-forward with d_model = 300 and d_ff = 1200?
@@ -1289,13 +1289,13 @@ print("12 layers", f"{count(reference.Encoder(10_000, 300, 6, 64, 12)):11,}")
 with torch.device("meta"):  # shapes only, no memory
     print("bert-base", f"{count(BertModel(BertConfig())):11,}")
 
-# %% exercise="4.B"
+# %% exercise="4.M"
 ### BEGIN SOLUTION
 feed_forward_parameters = 300 * 1200 + 1200 + 1200 * 300 + 300
 ### END SOLUTION
 
 # %%
-check("4.B", feed_forward_parameters)
+check("4.M", feed_forward_parameters)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -1336,13 +1336,13 @@ show_figure(
 # that you took apart; in post-norm it goes through every norm. What that does to
 # training can be seen before the first step: measure the gradient that each layer gets.
 
-# %% [markdown] exercise="4.M"
+# %% [markdown] exercise="4.N"
 # Write the measurement. Send x through all layers, compute the loss, go backward, and
 # return the norm of the gradient of each layer's `feed_forward.W_1.weight`. Beware:
 # calling it twice must give the same numbers.
 
 
-# %% exercise="4.M"
+# %% exercise="4.N"
 def gradient_by_depth(layers: nn.ModuleList, loss_of, x: Tensor) -> Tensor:
     """How strongly each layer is asked to change.
 
@@ -1366,7 +1366,7 @@ def gradient_by_depth(layers: nn.ModuleList, loss_of, x: Tensor) -> Tensor:
 
 
 # %%
-check("4.M", gradient_by_depth)
+check("4.N", gradient_by_depth)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1449,12 +1449,12 @@ show("with the norm at the end, std", stack.norm(x).std(), digits=1)
 assert (spread["pre-norm"][:, -1] > 2.5).all()
 assert ((spread["post-norm"][:, -1] - 1).abs() < 0.01).all()
 
-# %% [markdown] exercise="4.N"
+# %% [markdown] exercise="4.P"
 # You are asked to build an encoder with **48 layers**, trained from scratch. Pre-norm
 # or post-norm? Say what you measured above, what you would add or set for your choice,
 # and what the other choice would have had in its favour. Six sentences will do.
 
-# %% [markdown] answer="4.N"
+# %% [markdown] answer="4.P"
 # ### BEGIN SOLUTION
 # **Model answer.** I would take pre-norm. In my measurement the last of 24 post-norm
 # layers got more than twice the gradient of the last of 24 pre-norm layers, and it did

@@ -1,4 +1,4 @@
-"""4.P: the residual stream, and what each sub-layer writes into it."""
+"""4.A: the residual stream, and what each sub-layer writes into it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -25,7 +25,7 @@ def written(
     order: Callable[[Sublayers], Any] = iter,
     give: Callable[[list[Tensor]], Any] = torch.stack,
 ) -> Any:
-    """The course's own answer to 4.P; the keywords are for the misconceptions."""
+    """The course's own answer to 4.A; the keywords are for the misconceptions."""
     parts = [x]
     for sublayer in order(sublayers):
         parts.append(sublayer(read(parts)))
@@ -192,7 +192,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "4.P",
+        "4.A",
         "What each sub-layer writes",
         "function",
         difficulty=2,

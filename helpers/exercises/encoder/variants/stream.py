@@ -1,4 +1,4 @@
-"""Independent solutions to 4.P."""
+"""Independent solutions to 4.A."""
 
 import torch
 
@@ -35,4 +35,4 @@ def by_recursion(x, sublayers):
     return torch.cat([before, new[None]])
 
 
-VARIANTS = {"4.P": (by_a_running_sum, by_filling, by_differences, by_recursion)}
+VARIANTS = {"4.A": (by_a_running_sum, by_filling, by_differences, by_recursion)}
