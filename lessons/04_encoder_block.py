@@ -748,9 +748,10 @@ def copy_front_and_attention(encoder: nn.Module, bert: nn.Module) -> None:
     copy_part(encoder.positions.position, bert.embeddings.position_embeddings)
     copy_part(encoder.positions.token_type, bert.embeddings.token_type_embeddings)
     copy_part(encoder.positions.norm, bert.embeddings.LayerNorm)
-    for ours, theirs in zip(encoder.layers, bert.encoder.layer, strict=True):
-        heads, last = theirs.attention.self, theirs.attention.output.dense
-        ours.attention.copy_layers(heads.query, heads.key, heads.value, last)
+    for number, layer in enumerate(encoder.layers):
+        theirs = bert.encoder.layer[number].attention
+        heads, last = theirs.self, theirs.output.dense
+        layer.attention.copy_layers(heads.query, heads.key, heads.value, last)
 
 
 # %% exercise="4.G"
@@ -790,7 +791,7 @@ check("4.G", load_bert)
 # <details><summary>Hint 2: a pointer</summary>
 #
 # Each `LayerNorm` of BERT stands beside the `dense` that comes before it. `zip` walks
-# along both lists of layers, as in the locked cell. `copy_` fills a tensor in place.
+# along both lists of layers. `copy_` fills a tensor in place.
 # </details>
 # <details><summary>Hint 3: pseudocode</summary>
 #
