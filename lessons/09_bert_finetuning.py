@@ -348,7 +348,7 @@ print("segment:", " ".join(f"{number:<9}" for number in pair["token_type_ids"]))
 
 # %% [markdown]
 # By more than `[SEP]`: each token also gets a **segment** vector, 0 or 1, added to word
-# and position (you loaded that table in 4.H). *##less* is no misprint, it is a piece.
+# and position (you loaded that table in 4.F). *##less* is no misprint, it is a piece.
 
 # %% [markdown] exercise="9.D"
 # Write the pairs for documents that are lists of sentences. Each sentence that has a

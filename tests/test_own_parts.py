@@ -150,7 +150,7 @@ def test_a_run_says_whose_parts_it_uses():
     mine = OwnParts()
     assert str(mine) == "This run uses no parts."
     mine.take("4.C", LayerNorm)
-    mine.take("4.A", ...)
+    mine.take("4.B", ...)
     assert str(mine) == "This run uses your LayerNorm and the course's FeedForward."
 
 

@@ -5,10 +5,13 @@ import torch
 from matplotlib.figure import Figure
 from torch import nn
 
+from helpers.exercises.encoder.stream import written
 from helpers.experiments import deep_stack
+from helpers.experiments.stream import translator_stream
 from helpers.figures import encoder as draw
 from helpers.figures import png
 from helpers.models.encoder import EncoderLayer, bert_encoder
+from helpers.models.multi_head import MultiHeadAttention
 from helpers.text.sentence_search import mean_of_tokens, nearest, sentence_vectors
 
 pytestmark = pytest.mark.lesson(4)
@@ -100,6 +103,55 @@ def test_likeness_of_equal_and_of_orthogonal_tokens():
     assert len(deep_stack.likeness_by_depth(layers, apart)) == 2
 
 
+@pytest.mark.parametrize("added", [False, True])
+def test_attention_alone_collapses_and_added_to_its_input_does_not(added):
+    for seed in range(3):
+        torch.manual_seed(seed)
+        x = torch.randn(1, 6, 32)
+        attentions = nn.ModuleList(
+            MultiHeadAttention(32, 4, bias=False) for _ in range(12)
+        )
+        seen, slope = deep_stack.collapse(attentions, x, added)
+        assert len(seen) == 13 and seen[0] == deep_stack.likeness_by_depth([], x)[0]
+        assert (seen[12] < 0.5 and slope > 1) if added else seen[12] > 0.99 > slope
+        if not added:
+            assert seen == pytest.approx(deep_stack.likeness_by_depth(attentions, x))
+
+
+def texts_in(figure):
+    (axes,) = figure.axes
+    return [one.get_text() for one in axes.texts]
+
+
+def test_a_diagram_says_its_shapes_and_where_the_norms_stand():
+    post, pre = texts_in(draw.layer()), texts_in(draw.layer(norm_first=True))
+    assert sorted(post) == sorted(pre)
+    for shape in ("x  (B, T, D)", "(B, H, T, K)", "(B, T, F)", "mask  (B, 1, 1, S)"):
+        assert post.count(shape) == 1
+    height = {}
+    for norm_first in (False, True):
+        (axes,) = draw.layer(norm_first).axes
+        names = {one.get_text(): one.get_position()[1] for one in axes.texts}
+        height[norm_first] = names["norm 1"], names["norm 2"]
+    assert height[False] == (0, 0) and min(height[True]) > 1
+    front = set(texts_in(draw.encoder(bert=True))) - set(texts_in(draw.encoder()))
+    assert {"norm", "row of the\ntoken type", "(D,)", "embedding"} < front
+
+
+@pytest.mark.parametrize("code", ["de", "fr"])
+def test_the_stream_of_a_translator_is_the_sum_of_what_was_written(code):
+    text = "The animal did not cross the street because it was too tired."
+    stream = translator_stream(text, code)
+    parts = written(stream.x, stream.sublayers)
+    assert parts.shape == (5, 1, len(stream.tokens), 64) and len(stream.names) == 5
+    assert (stream.norm(parts.sum(0)) - stream.output).abs().max() < 1e-5
+    assert stream.tokens[1:4] == ["the", "animal", "did"]
+    other = translator_stream(text.replace("tired", "wide"), code)
+    apart = (parts - written(other.x, other.sublayers)).norm(dim=-1)[:, 0]
+    it, last = stream.tokens.index("it"), stream.tokens.index("tired")
+    assert apart[0].nonzero().tolist() == [[last]] and apart[1, it] > 0.05
+
+
 def test_figures_are_drawn():
     numbers = torch.randn(3, 8)
     curves = {"post-norm": [1.0, 2.0, 3.0], "pre-norm": [3.0, 2.0, 1.0]}
@@ -107,7 +159,11 @@ def test_figures_are_drawn():
         draw.likeness(curves),
         draw.per_position(["a", "b"]),
         draw.before_and_after(numbers, numbers, "abc"),
+        draw.layer(),
         draw.block_orders(),
+        draw.encoder(),
+        draw.encoder(bert=True),
+        draw.shares(["a", "b"], {"one": [1.0, 0.5], "other": [0.0, 0.2]}),
         draw.depth(curves, (3, 6, 12), curves, curves),
         draw.matches("query", [("one", 0.5), ("two", 0.25)]),
     ]

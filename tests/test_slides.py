@@ -180,6 +180,20 @@ def test_no_slide_of_such_a_deck_is_nearly_empty(name):
         assert count >= LEAST or pictures, words(slide)
 
 
+@per_lesson([name for name in NAMES if name.startswith("04")])
+def test_stubs_of_this_lesson_stand_whole_on_a_page(name):
+    from tools.slides.html import pieces
+
+    stubs = [
+        cell.source.splitlines()
+        for slide in deck(name)
+        for cell in slide.cells
+        if "NotImplementedError(" in cell.source
+    ]
+    assert len(stubs) == 12
+    assert [len(pieces(lines)) for lines in stubs] == [1] * len(stubs)
+
+
 # --- how it is drawn ------------------------------------------------------------------
 
 

@@ -102,3 +102,28 @@ def _likeness(x: Tensor) -> float:
     cosines = unit @ unit.T
     others = ~torch.eye(len(cosines), dtype=torch.bool)
     return cosines[others].mean().item()
+
+
+def collapse(
+    attentions: nn.ModuleList, x: Tensor, added: bool
+) -> tuple[list[float], float]:
+    """How similar tokens become in a stack of attentions, and what gradient arrives.
+
+    Args:
+        attentions: called with query, key and value
+        x: (B=1, T, D)
+        added: each output is added to its input, as by a residual connection
+
+    Returns:
+        The mean cosine before the first attention and after each; the norm of the
+        gradient, at x, of a random projection of what comes out.
+    """
+    start = x.detach().requires_grad_()
+    stream, seen = start, [_likeness(x)]
+    for attention in attentions:
+        found = attention(stream, stream, stream)
+        stream = stream + found if added else found
+        seen.append(_likeness(stream.detach()))
+    goal = torch.randn(x.shape, generator=torch.Generator().manual_seed(1))
+    (slope,) = torch.autograd.grad((stream * goal).sum(), start)
+    return seen, slope.norm().item()

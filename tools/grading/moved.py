@@ -8,10 +8,10 @@ MODEL = "the answer is given a model, and trains, fills or reads with it"
 RETURNS = "the answer returns a model or an optimizer"
 STAYS = {
     "3.F": MODEL,
-    "4.F": "the answer is given functions that gradients go through",
-    "4.J": MODEL,
-    "4.K": RETURNS,
-    "4.M": MODEL,
+    "4.G": MODEL,
+    "4.H": RETURNS,
+    "4.L": "the answer is given functions that gradients go through",
+    "4.N": MODEL,
     "5.D": "whether layers were built is seen only where the answer runs",
     "5.E": MODEL,
     "6.H": MODEL,

@@ -1,4 +1,4 @@
-"""4.H: BERT's positions, its weights in the student's encoder, and both together."""
+"""4.F: BERT's positions, its weights in the student's encoder, and both together."""
 
 import copy
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ from helpers.exercises.kit import exchanging, normal, padded, shake
 from helpers.models.encoder import BertPositions as CoursePositions
 from helpers.models.encoder import EncoderLayer
 
-# --- 4.H ---
+# --- 4.F ---
 
 
 class BertPositions(nn.Module):
-    """The course's own answer to 4.H; misconceptions replace one of its steps."""
+    """The course's own answer to 4.F; misconceptions replace one of its steps."""
 
     biases = "there"  # said here: the reference's norm may be a student's
 
@@ -181,7 +181,7 @@ POSITION_MISTAKES = (
 )
 
 
-# --- 4.J ---
+# --- 4.G ---
 
 
 def pairs(
@@ -218,7 +218,7 @@ def load_bert(
     kinds: tuple[str, ...] = ("weight", "bias"),
     layers: int | None = None,
 ) -> nn.Module:
-    """The course's own answer to 4.J; the keywords are for the misconceptions."""
+    """The course's own answer to 4.G; the keywords are for the misconceptions."""
     if "words" not in skip:
         table = bert.embeddings.word_embeddings.weight
         encoder.embedding.weight.copy_(table * table.shape[1] ** power)
@@ -284,7 +284,7 @@ def tiny_bert(
 class Parts(nn.Module):
     """The parts of an encoder, without the code that makes one of them.
 
-    Else the answer to 4.G could be kept from here.
+    Else the answer to 4.E could be kept from here.
     """
 
     def __init__(self, sizes: Any) -> None:
@@ -535,7 +535,7 @@ LOAD_MISTAKES = (
 )
 
 
-# --- 4.K ---
+# --- 4.H ---
 
 SENTENCES = (
     "The cat slept on the warm stove.",
@@ -551,7 +551,7 @@ def my_bert(
     heads: int | None = None,
     training: bool = False,
 ) -> nn.Module:
-    """The course's own answer to 4.K; the keywords are for the misconceptions."""
+    """The course's own answer to 4.H; the keywords are for the misconceptions."""
     if heads and bert.config.hidden_size % heads:
         heads = None  # so many heads do not fit into this BERT
     encoder = load_bert(shaped(bert.config, *options, heads=heads), bert)
@@ -648,7 +648,7 @@ MY_MISTAKES = (
     mistake(
         "positions not replaced",
         "The encoder still adds sine waves, which have no table for BERT's positions.",
-        "What does exercise 4.H put in the place of `encoder.positions`?",
+        "What does exercise 4.F put in the place of `encoder.positions`?",
         lambda bert: load_bert(Encoder(*_sizes(bert.config)), bert),
     ),
     mistake(
@@ -661,11 +661,12 @@ MY_MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "4.H",
+        "4.F",
         "What BERT adds to a word",
         "class",
         difficulty=2,
         points=2,
+        core=True,
         answers=(
             Answer(
                 "BertPositions",
@@ -679,11 +680,12 @@ EXERCISES = (
         misconceptions=POSITION_MISTAKES,
     ),
     Exercise(
-        "4.J",
+        "4.G",
         "BERT's weights in your encoder",
         "function",
-        difficulty=4,
+        difficulty=3,
         points=4,
+        core=True,
         answers=(
             Answer("load_bert", load_bert, {"vectors at real tokens": "token, d"}),
         ),
@@ -692,11 +694,12 @@ EXERCISES = (
         misconceptions=LOAD_MISTAKES,
     ),
     Exercise(
-        "4.K",
+        "4.H",
         "Your encoder is BERT",
         "function",
-        difficulty=3,
+        difficulty=2,
         points=3,
+        core=True,
         answers=(Answer("my_bert", my_bert, {"vectors at real tokens": "token, d"}),),
         cases=_my_cases,
         proves="a random BERT in float64 to 1e-9, the bundled checkpoint to 5e-5, both "

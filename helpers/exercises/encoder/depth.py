@@ -1,4 +1,4 @@
-"""4.M: the gradient norm of every layer; 4.N: which norm order for 48 layers."""
+"""4.N: the gradient norm of every layer; 4.P: which norm order for 48 layers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ def gradient_by_depth(
     measure: Callable = lambda slope: slope.norm(),
     of: Callable = lambda layer: layer.feed_forward.W_1.weight,
 ) -> Tensor:
-    """The course's own answer to 4.M; the keywords are for the misconceptions."""
+    """The course's own answer to 4.N; the keywords are for the misconceptions."""
     loss = loss_of(_through(layers, x))
     slopes = torch.autograd.grad(loss, [of(layer) for layer in layers])
     return torch.stack([measure(slope) for slope in slopes])
@@ -167,7 +167,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "4.M",
+        "4.N",
         "The gradient of every layer",
         "function",
         difficulty=3,
@@ -178,7 +178,7 @@ EXERCISES = (
         misconceptions=MISTAKES,
     ),
     Exercise(
-        "4.N",
+        "4.P",
         "Forty-eight layers",
         "written",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""4.A: the feed-forward network, and how many numbers it holds."""
+"""4.B: the feed-forward network, and how many numbers it holds."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ from helpers.models.layers import ACTIVATIONS
 
 
 class FeedForward(nn.Module):
-    """The course's own answer to 4.A."""
+    """The course's own answer to 4.B."""
 
     lacks_biases = False  # said here: the reference's parts may be a student's
 
@@ -183,11 +183,12 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "4.A",
+        "4.B",
         "The feed-forward network",
         "class",
-        difficulty=2,
+        difficulty=1,
         points=2,
+        core=True,
         answers=(
             Answer(
                 "FeedForward",
@@ -202,7 +203,7 @@ EXERCISES = (
         misconceptions=MISTAKES,
     ),
     Exercise(
-        "4.B",
+        "4.M",
         "How many numbers does it learn?",
         "value",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""4.D: a test that finds wrong layer norms, and a residual around a tuple."""
+"""4.K: a test that finds wrong layer norms, and a residual around a tuple."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,11 +11,11 @@ from torch import Tensor
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
 from helpers.exercises.kit import normal, reordered
 
-# --- 4.D ---
+# --- 4.K ---
 
 
 def is_layer_norm(norm: Callable) -> bool:
-    """The course's own answer to 4.D."""
+    """The course's own answer to 4.K."""
     x = normal(torch.Generator().manual_seed(45), 4, 3)
     x[2] = 5.0 + x[2] / 1000
     return torch.allclose(norm(x), F.layer_norm(x, (3,)), rtol=0, atol=1e-8)
@@ -31,7 +31,7 @@ def norm_step(
     outside: float = 0.0,
     rounding: float = 0.0,
 ) -> Tensor:
-    """Layer norm whose steps can be replaced: the patients of 4.D."""
+    """Layer norm whose steps can be replaced: the patients of 4.K."""
     spread, mean = torch.var_mean(x, axes, correction=correction, keepdim=True)
     y = (x - mean * centre) / ((spread + eps).sqrt() + outside)
     return y * (1 + rounding * torch.finfo(y.dtype).eps)
@@ -156,11 +156,11 @@ PROBE_MISTAKES = (
 )
 
 
-# --- 4.F ---
+# --- 4.L ---
 
 
 def pre_norm_step(x: Tensor, norm: Callable, attend: Callable) -> Tensor:
-    """The course's own answer to 4.F."""
+    """The course's own answer to 4.L."""
     output, _ = attend(norm(x))
     return x + output
 
@@ -259,7 +259,7 @@ def _post(x: Tensor, norm: Callable, attend: Callable) -> Any:
 
 EXERCISES = (
     Exercise(
-        "4.D",
+        "4.K",
         "Bug hunt: a test for layer norms",
         "probe",
         difficulty=3,
@@ -270,7 +270,7 @@ EXERCISES = (
         misconceptions=PROBE_MISTAKES,
     ),
     Exercise(
-        "4.F",
+        "4.L",
         "Bug hunt: can only add a tensor",
         "function",
         difficulty=2,

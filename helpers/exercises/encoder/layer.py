@@ -1,4 +1,4 @@
-"""4.E: the encoder layer."""
+"""4.D: the encoder layer."""
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
@@ -27,7 +27,7 @@ PARTS = ("attention", "feed_forward", "norm1", "norm2")
 
 
 class EncoderLayer(nn.Module):
-    """The course's own answer to 4.E; misconceptions replace one of its steps."""
+    """The course's own answer to 4.D; misconceptions replace one of its steps."""
 
     biases = "there"  # said here: the reference's parts may be a student's
 
@@ -549,7 +549,7 @@ MISTAKES = (
         "no activation",
         "The feed-forward network is linear: it has no activation function between its "
         "two layers.",
-        "Go back to exercise 4.A.",
+        "Go back to exercise 4.B.",
         swap(
             run_feed_forward=lambda self, x: self.linear(x),
             linear=lambda self, x: self.feed_forward.W_2(self.feed_forward.W_1(x)),
@@ -594,7 +594,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "4.E",
+        "4.D",
         "The encoder layer",
         "class",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""4.L: one vector per sentence."""
+"""4.J: one vector per sentence."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from helpers.exercises.kit import normal, padded
 
 
 def mean_pool(hidden: Tensor, real: Tensor) -> Tensor:
-    """The course's own answer to 4.L."""
+    """The course's own answer to 4.J."""
     share = real.to(hidden) / real.sum(-1, keepdim=True)
     return (share[:, None] @ hidden).squeeze(1)
 
@@ -150,11 +150,12 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "4.L",
+        "4.J",
         "One vector per sentence",
         "function",
         difficulty=2,
         points=1,
+        core=True,
         answers=(Answer("mean_pool", mean_pool, {"sentence": "batch, d_model"}),),
         cases=_cases,
         proves="padding does not count, wherever it stands, batch equal to "

@@ -1,4 +1,4 @@
-"""4.G: the encoder."""
+"""4.E: the encoder."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -17,7 +17,7 @@ from helpers.models.positions import PositionalEncoding
 
 
 class Encoder(nn.Module):
-    """The course's own answer to 4.G; misconceptions replace one of its steps."""
+    """The course's own answer to 4.E; misconceptions replace one of its steps."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Encoder(nn.Module):
     ) -> None:
         """Create the parts and remember the options."""
         super().__init__()
-        self.d_model = d_model  # the stub sets it, and 4.J may use it
+        self.d_model = d_model  # the stub sets it, and 4.G may use it
         self.embedding = nn.Embedding(vocab_size, d_model)
         self.positions: nn.Module = PositionalEncoding(d_model, max_length)
         self.options = (dropout, activation, norm_first, eps)
@@ -453,10 +453,10 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "4.G",
+        "4.E",
         "The encoder",
         "class",
-        difficulty=3,
+        difficulty=2,
         points=4,
         core=True,
         answers=(

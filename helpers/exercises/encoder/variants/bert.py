@@ -1,4 +1,4 @@
-"""Independent solutions to 4.H, 4.J, 4.K."""
+"""Independent solutions to 4.F, 4.G, 4.H."""
 
 import math
 
@@ -134,7 +134,7 @@ def load_by_sharing(encoder, bert):
 
 
 def load_by_the_width(encoder, bert):
-    """The root of the encoder's own d_model, which the stub of 4.G sets."""
+    """The root of the encoder's own d_model, which the stub of 4.E sets."""
     load_by_copying(encoder, bert)
     words = bert.embeddings.word_embeddings.weight.detach()
     encoder.embedding.weight.data = words / encoder.d_model**0.5
@@ -166,7 +166,7 @@ def bert_of_reference_layers(bert):
 
 
 def bert_without_a_class(bert):
-    """The layers of 4.E behind BERT's own embeddings."""
+    """The layers of 4.D behind BERT's own embeddings."""
 
     class Mine(nn.Module):
         def __init__(self):
@@ -189,7 +189,7 @@ def bert_without_a_class(bert):
 
 
 VARIANTS = {
-    "4.H": (PositionsByIndex, PositionsOfOwnNorm, PositionsByLoop),
-    "4.J": (load_by_copying, load_by_names, load_by_sharing, load_by_the_width),
-    "4.K": (bert_of_own_layers, bert_of_reference_layers, bert_without_a_class),
+    "4.F": (PositionsByIndex, PositionsOfOwnNorm, PositionsByLoop),
+    "4.G": (load_by_copying, load_by_names, load_by_sharing, load_by_the_width),
+    "4.H": (bert_of_own_layers, bert_of_reference_layers, bert_without_a_class),
 }

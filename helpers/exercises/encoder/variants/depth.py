@@ -1,4 +1,4 @@
-"""Independent solutions to 4.M."""
+"""Independent solutions to 4.N."""
 
 import torch
 from torch import nn
@@ -32,5 +32,5 @@ def gradients_cleared_after(layers, loss_of, x):
 
 
 VARIANTS = {
-    "4.M": (gradients_by_autograd, gradients_as_numbers, gradients_cleared_after),
+    "4.N": (gradients_by_autograd, gradients_as_numbers, gradients_cleared_after),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 4.A."""
+"""Independent solutions to 4.B."""
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -30,5 +30,5 @@ class FeedForwardInPlace(nn.Module):
 
 
 VARIANTS = {
-    "4.A": (FeedForwardByHand, FeedForwardOfModules, FeedForwardInPlace),
+    "4.B": (FeedForwardByHand, FeedForwardOfModules, FeedForwardInPlace),
 }

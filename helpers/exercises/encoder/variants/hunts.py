@@ -1,4 +1,4 @@
-"""Independent solutions to 4.D, 4.F."""
+"""Independent solutions to 4.K, 4.L."""
 
 import torch
 import torch.nn.functional as F
@@ -50,6 +50,6 @@ def step_on_a_copy(x, norm, attend):
 
 
 VARIANTS = {
-    "4.D": (probe_by_formula, probe_by_numbers, probe_row_by_row),
-    "4.F": (step_by_index, step_by_star, step_on_a_copy),
+    "4.K": (probe_by_formula, probe_by_numbers, probe_row_by_row),
+    "4.L": (step_by_index, step_by_star, step_on_a_copy),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 4.E."""
+"""Independent solutions to 4.D."""
 
 import torch
 from torch import nn
@@ -78,7 +78,7 @@ class LayerWithTorchHeads(LayerOfTorchNorms):
 
 
 VARIANTS = {
-    "4.E": (
+    "4.D": (
         LayerOfTorchNorms,
         LayerOfOwnParts,
         LayerWithSequential,

@@ -1,4 +1,4 @@
-"""Independent solutions to 4.L."""
+"""Independent solutions to 4.J."""
 
 import torch
 
@@ -21,5 +21,5 @@ def mean_by_einsum(hidden, real):
 
 
 VARIANTS = {
-    "4.L": (mean_by_loop, mean_by_filling, mean_by_einsum),
+    "4.J": (mean_by_loop, mean_by_filling, mean_by_einsum),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 4.G."""
+"""Independent solutions to 4.E."""
 
 from torch import nn
 
@@ -24,5 +24,5 @@ class EncoderWithSequential(EncoderOfReferenceLayers):
 
 
 VARIANTS = {
-    "4.G": (EncoderOfReferenceLayers, EncoderOfOwnLayers, EncoderWithSequential),
+    "4.E": (EncoderOfReferenceLayers, EncoderOfOwnLayers, EncoderWithSequential),
 }
