@@ -118,7 +118,7 @@ show("two heads, the street crosses", torch.cat([street, animal]))
 # key length, `D` d_model, `H` heads, `K` d_head, the width of one head.
 
 # %% [markdown] slide="notes"
-# Leave 3.F, 3.G, 3.H and everything below Going further for the lab. Usual trouble:
+# Leave 3.E, 3.F, 3.G and everything below Going further for the lab. Usual trouble:
 # `view` where a transpose is due, in either direction.
 
 # %% [markdown] slide="slide"
@@ -426,13 +426,9 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Let every query look at every key, once per head.
 
-        Args:
-            query: (B, T, D)
-            key: (B, S, D)
-            value: (B, S, D)
-            mask: boolean, True = may attend, broadcasts to (B, H, T, S)
-
-        Returns: output (B, T, D), weights (B, H, T, S)
+        Takes query (B, T, D), key (B, S, D), value (B, S, D), and a boolean mask,
+        True = may attend, that broadcasts to (B, H, T, S).
+        Returns output (B, T, D), weights (B, H, T, S).
         """
         ### BEGIN SOLUTION
         #: query = ...  # (B, H, T, K)
@@ -523,7 +519,7 @@ for name, num_heads in (("one head", 1), ("two heads", 2)):
     losses[name] = learn(model, steps=300, rate=0.003, seed=0)
     right[name] = shares_right(model, unseen)
     for number, one in enumerate(model(unseen[:1])[1][0].detach()):  # (T, T)
-        maps[f"{name}: head {number}"] = one
+        maps[f"{name}, head {number}"] = one
     print(f"{name:9} mirror {right[name][0]:.2f}, just before {right[name][1]:.2f}")
 
 print(f"always the commonest other digit: {commonest_of_the_others(unseen):.2f}")
@@ -583,7 +579,7 @@ show_figure(
 # %% [markdown] slide="skip"
 # We do it twice: once as the model reads it, with a vector for each position added to
 # the words (lesson 01), and once with the same position for every word, so that nothing
-# tells the places apart.
+# tells the places apart. How far apart will the two outputs for *cross* be?
 
 # %% tags=["nbval-check-output"] slide="fragment"
 embed = pretrained.load_encoder().embeddings
@@ -633,7 +629,7 @@ for with_positions in (True, False):
 # before it (lesson 06). The property is also a gift: as it holds for every right layer,
 # whatever its weights, it makes a test.
 
-# %% [markdown] exercise="3.L" slide="slide"
+# %% [markdown] exercise="3.D" slide="slide"
 # Write that test. `treats_tokens_alike(layer)` takes any layer (5, 8) → (5, 8), five
 # tokens with eight features each. **Shuffle the tokens** that go in: a right layer
 # gives the same outputs, shuffled in the same way. It will meet ten layers, and seven
@@ -647,7 +643,7 @@ for with_positions in (True, False):
 # Say: take an order that isn't undone by itself, and leave room for rounding.
 
 
-# %% exercise="3.L"
+# %% exercise="3.D"
 def treats_tokens_alike(layer) -> bool:
     """Test whether shuffled tokens give the same outputs, shuffled.
 
@@ -665,7 +661,7 @@ def treats_tokens_alike(layer) -> bool:
 
 
 # %%
-check("3.L", treats_tokens_alike)
+check("3.D", treats_tokens_alike)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -711,7 +707,7 @@ print("mean of all:   ", treats_tokens_alike(lambda x: x.mean(0).expand(5, 8)))
 #
 # Expect: `output.dense` comes last.
 #
-# Say: 3.F copies their numbers into your class, and your weights are then the
+# Say: 3.E copies their numbers into your class, and your weights are then the
 # library's. The layer norm waits for lesson 04.
 
 # %% tags=["nbval-check-output"]
@@ -730,12 +726,12 @@ print(bert.encoder.layer[0].attention)
 # uses a fused kernel that never stores its weights; `attn_implementation="eager"` makes
 # it keep them for us.)
 
-# %% [markdown] exercise="3.F"
+# %% [markdown] exercise="3.E"
 # Copy its numbers into a module like yours. *Copy*: training yours later must not
 # change theirs. Return your module.
 
 
-# %% exercise="3.F"
+# %% exercise="3.E"
 def load_pretrained_attention(mine: nn.Module, theirs: nn.Module) -> nn.Module:
     """Copy the weights and biases of BERT's attention into a module of ours.
 
@@ -756,7 +752,7 @@ def load_pretrained_attention(mine: nn.Module, theirs: nn.Module) -> nn.Module:
 
 
 # %%
-check("3.F", load_pretrained_attention)
+check("3.E", load_pretrained_attention)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -799,7 +795,7 @@ for name, gap in (
 # Expect: they find it at once, and read it the wrong way round every second time. Say:
 # follow one row: the word is the query, the dark field stands over the key.
 #
-# Say: 3.G puts a number on such looks, so that you need not trust your eyes.
+# Say: 3.F puts a number on such looks, so that you need not trust your eyes.
 
 # %%
 show_figure(
@@ -809,13 +805,13 @@ show_figure(
     "exercise puts numbers on them.",
 )
 
-# %% [markdown] exercise="3.G"
+# %% [markdown] exercise="3.F"
 # Put a number on it. For every head: how much weight does a query give on average to
 # the **previous** token, to **itself**, and to all **[SEP]** tokens together? The
 # first token has no previous one, so leave it out of that mean.
 
 
-# %% exercise="3.G"
+# %% exercise="3.F"
 def head_scores(weights: Tensor, tokens: list[str]) -> tuple[Tensor, Tensor, Tensor]:
     """How much of its attention each head gives to three kinds of token.
 
@@ -836,7 +832,7 @@ def head_scores(weights: Tensor, tokens: list[str]) -> tuple[Tensor, Tensor, Ten
 
 
 # %%
-check("3.G", head_scores)
+check("3.F", head_scores)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -859,19 +855,19 @@ for number, weights in enumerate(outputs.attentions):
     previous, itself, separator = head_scores(weights[0], tokens)
     print(f"layer {number}, previous:", *(f"{score:.2f}" for score in previous))
 
-# %% [markdown] exercise="3.H"
+# %% [markdown] exercise="3.G"
 # In the bundled checkpoint one head does nothing but look at a neighbour. Which one,
 # as (layer, head), and does it look at the `"previous"` token, the `"next"` or
 # `"itself"`?
 
-# %% exercise="3.H"
+# %% exercise="3.G"
 ### BEGIN SOLUTION
 neighbour_head = (0, 2)
 looks_at = "previous"
 ### END SOLUTION
 
 # %%
-check("3.H", neighbour_head, looks_at)
+check("3.G", neighbour_head, looks_at)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
@@ -953,9 +949,9 @@ play(draw.own_sentence(look, TIRED, layer=3, head=1))
 # %% [markdown]
 # **Projections across the tokens.** Here is a multi-head attention with
 # `nn.Linear(...)(x.T).T`. A linear layer works on the last axis, and after `.T` that is
-# the *tokens*. So the scores are 8 × 8, between mixtures of tokens, and it runs only
-# for as many tokens as its layers were made for, which happens inside the function: two
-# calls differ, and nothing is ever learned. Will your test of 3.L notice?
+# the *tokens*. So the scores are 8 × 8, between mixtures of tokens. And as the layers
+# are made inside the function, two calls differ, and nothing is ever learned. Will your
+# test of 3.D notice?
 
 
 # %% locked=true
@@ -986,7 +982,7 @@ print("outputs[-1]:", outputs[-1])
 
 # %% [markdown]
 # **The averaged map.** A plot of "the attention" that shows one map for a layer shows
-# the mean over its heads, in which a sharp head drowns, as you have seen. Exercise 3.D
+# the mean over its heads, in which a sharp head drowns, as you have seen. Exercise 3.H
 # below finds out how such a map comes about without anybody asking for a mean.
 
 # %% [markdown] slide="slide"
@@ -1020,7 +1016,7 @@ expected, torch_map = theirs(x, x, x, key_padding_mask=~real)  # theirs: True = 
 gap = (ours(x, x, x, real[:, None, None, :]) - expected).abs().max()
 print("same to 1e-9:", bool(gap < 1e-9), "| their weights:", tuple(torch_map.shape))
 
-# %% [markdown] exercise="3.D"
+# %% [markdown] exercise="3.H"
 # Three heads went in, and (2, 5, 5) weights came out: one map, not three. A colleague
 # who plots it finds that "no head looks at its neighbour". Read the signature. Which
 # **argument of the call** did they leave at its default? Store its name as a string.
@@ -1030,13 +1026,13 @@ import inspect
 
 print(*inspect.signature(nn.MultiheadAttention.forward).parameters, sep="\n")
 
-# %% exercise="3.D"
+# %% exercise="3.H"
 ### BEGIN SOLUTION
 missing_argument = "average_attn_weights"
 ### END SOLUTION
 
 # %%
-check("3.D", missing_argument)
+check("3.H", missing_argument)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
@@ -1047,13 +1043,13 @@ check("3.D", missing_argument)
 # %% [markdown]
 # ### One layer instead of three
 
-# %% [markdown] exercise="3.E"
+# %% [markdown] exercise="3.J"
 # If you are brave: one layer instead of three. `to_qkv` maps D to 3 D; the first
 # third of its output is the query of all heads, the second the key, the last the
 # value. It serves self-attention only, so `forward` takes one x.
 
 
-# %% exercise="3.E"
+# %% exercise="3.J"
 class FusedSelfAttention(nn.Module):
     """Multi-head self-attention with one layer for query, key and value.
 
@@ -1089,7 +1085,7 @@ class FusedSelfAttention(nn.Module):
 
 
 # %%
-check("3.E", FusedSelfAttention)
+check("3.J", FusedSelfAttention)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1123,12 +1119,12 @@ print("same to 1e-12:", bool((together - apart).abs().max() < 1e-12))
 # head, and a d_head of its own that need not be d_model / num_heads. In this style the
 # heads' answers side by side are H × K wide, and W_o leads back to D.
 
-# %% [markdown] exercise="3.J"
+# %% [markdown] exercise="3.K"
 # Write it. `W_q`, `W_k` and `W_v` are `nn.ModuleList`s with one `nn.Linear(d_model,
 # d_head)` per head; `W_o` brings the heads back to d_model. A loop is fine.
 
 
-# %% exercise="3.J"
+# %% exercise="3.K"
 class HeadByHead(nn.Module):
     """Multi-head self-attention with separate layers for each head.
 
@@ -1168,7 +1164,7 @@ class HeadByHead(nn.Module):
 
 
 # %%
-check("3.J", HeadByHead)
+check("3.K", HeadByHead)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1205,7 +1201,7 @@ for h in range(3):
 gap = (torch.cat(found, -1) - at_once).abs().max()
 print("same to 1e-12:", bool(gap < 1e-12))
 
-# %% [markdown] exercise="3.K" slide="slide"
+# %% [markdown] exercise="3.L" slide="slide"
 # Here are 8 heads of 64 numbers each on a width of 64. (UvA's Tutorial 6 had the same
 # mistake until 16 March 2025.) Which two numbers should `to_out` get, as a tuple (in,
 # out)? And for which **d_head** would no shape have told?
@@ -1223,14 +1219,14 @@ print("in", tuple(x.shape), "out", tuple(output.shape))
 layers = nn.ModuleList([to_q, to_k, to_v, to_out])
 print(f"{sum(number.numel() for number in layers.parameters()):,} parameters")
 
-# %% exercise="3.K"
+# %% exercise="3.L"
 ### BEGIN SOLUTION
 right_layer = (512, 64)
 hiding_d_head = 8
 ### END SOLUTION
 
 # %%
-check("3.K", right_layer, hiding_d_head)
+check("3.L", right_layer, hiding_d_head)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
