@@ -610,10 +610,11 @@ for with_positions in (True, False):
     )
 
 # %% [markdown] slide="subslide"
-# Without positions *cross* gets the same, whoever crosses. This is *the* property of
-# attention, and it is called **permutation equivariance**: if the words that go in
-# change places, the outputs change places in the same way, and nothing else happens.
-# With a matrix P that reorders the rows, and f for attention:
+# Without positions *cross* gets the same, whoever crosses. (With them its output moves
+# by 0.19, at a length of 2.69.) This is *the* property of attention, and it is called
+# **permutation equivariance**: if the words that go in change places, the outputs
+# change places in the same way, and nothing else happens. With a matrix P that reorders
+# the rows, and f for attention:
 #
 # $$f(PX) = P\,f(X)$$
 
@@ -677,19 +678,17 @@ check("3.D", treats_tokens_alike)
 # position added, and a mean over all tokens. What will it say?
 
 # %%
-own, places = mine.MultiHeadAttention(8, 2), torch.randn(5, 8)
+own = mine.MultiHeadAttention(8, 2).requires_grad_(False)
+places = torch.randn(5, 8)
 
 
-def with_places(x: Tensor) -> Tensor:
-    """Self-attention of your module, after the positions were added: (5, 8)."""
-    x = (x + places)[None]
-    return own(x, x, x)[0]
+def yours(x: Tensor) -> Tensor:
+    """Self-attention of your module: (5, 8) -> (5, 8)."""
+    return own(x[None], x[None], x[None])[0]
 
 
-print(
-    "yours:         ", treats_tokens_alike(lambda x: own(x[None], x[None], x[None])[0])
-)
-print("with positions:", treats_tokens_alike(with_places))
+print("yours:         ", treats_tokens_alike(yours))
+print("with positions:", treats_tokens_alike(lambda x: yours(x + places)))
 print("mean of all:   ", treats_tokens_alike(lambda x: x.mean(0).expand(5, 8)))
 
 # %% [markdown] slide="slide"
