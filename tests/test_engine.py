@@ -937,7 +937,7 @@ def test_only_many_verdicts_are_told_to_become_one(verdict, many):
 
 @pytest.mark.parametrize(
     ("exercise", "answers"),
-    [("2.G", (np.array([3, 1]),)), ("3.H", ((0, 2), " Previous"))],
+    [("2.G", (np.array([3, 1]),)), ("3.G", ((0, 2), " Previous"))],
 )
 def test_a_right_value_passes_however_it_is_written(exercise, answers):
     assert judge(exercise, *answers).outcome == "passed"

@@ -2,10 +2,12 @@
 
 import html
 import re
+from collections import Counter
 
 import nbformat
 import pytest
 import torch
+from matplotlib.colors import to_rgba
 
 from helpers.figures import bertviz_view, png
 from helpers.figures import multi_head as draw
@@ -49,12 +51,35 @@ def test_tables_hold_the_numbers_they_were_given():
     assert shown == ["00", "01", "02", "03", "10", "11"]
 
 
+def test_each_head_has_its_colour_from_the_cut_to_w_o():
+    # Q, K, V and the heads' answers side by side: 3 tokens, 2 columns of 8 a head
+    patches = draw.way(4).axes[0].patches
+    shapes = Counter(to_rgba(patch.get_facecolor())[:3] for patch in patches)
+    for colour in draw.HEAD_COLOURS:
+        assert shapes[to_rgba(colour)[:3]] == 4 * 3 * 2 + 3 * 3 + 3 * 2
+
+
+def test_each_head_writes_into_the_whole_vector():
+    patches = draw.writing(4).axes[0].patches
+    shapes = Counter(to_rgba(patch.get_facecolor())[:3] for patch in patches)
+    for colour in draw.HEAD_COLOURS:
+        assert shapes[to_rgba(colour)[:3]] == 2 + 2 * 8 + 8  # answer, slice, written
+
+
+def test_models_are_compared_by_loss_and_maps():
+    figure = draw.compared({"one": [2.0, 1.0], "two": [2.0, 0.5]}, {"a": torch.eye(3)})
+    assert titles(figure) == ["loss", "a"]
+    curves = [list(line.get_ydata()) for line in figure.axes[0].lines]
+    assert curves == [[2.0, 1.0], [2.0, 0.5]]
+
+
 def test_every_figure_becomes_a_png(attentions):
     scores = torch.stack(
         [layer[0].diagonal(0, -2, -1).mean(-1) for layer in attentions]
     )
     for figure in (
         draw.way(4),
+        draw.writing(4),
         draw.all_heads([layer[0] for layer in attentions]),
         draw.score_maps({"itself": scores, "previous": scores}),
     ):

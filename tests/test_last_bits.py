@@ -80,7 +80,7 @@ def exact_swap(layer):
         ("1.E", 1, only_a_excluded, {"not all asked words excluded"}),
         ("1.E", 1, asked_zeroed, {"zero in place of the asked words"}),
         ("1.L", 0, exact_table, {"too strict", "wrong in any case"}),
-        ("3.L", 0, exact_swap, {"False in any case"}),
+        ("3.D", 0, exact_swap, {"False in any case"}),
     ],
 )
 def test_a_mistake_has_its_name_in_another_rounding(number, place, answer, names):

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from helpers.models.multi_head import MultiHeadAttention
+
 
 @dataclass(frozen=True)
 class Head:
@@ -64,3 +66,18 @@ def one_head(text: str, layer: int, head: int) -> Head:
         value[:, head],
         outputs.attentions[layer][0, head],
     )
+
+
+def attention_layer(layer: int) -> MultiHeadAttention:
+    """All heads of one layer of the encoder, copied into the course's own class.
+
+    Args:
+        layer: 0 to 5, counted from the input
+    """
+    from helpers.pretrained import load_encoder
+
+    theirs = load_encoder().encoder.layer[layer].attention
+    parts = (theirs.self.query, theirs.self.key, theirs.self.value, theirs.output.dense)
+    heads = theirs.self.num_attention_heads
+    own = MultiHeadAttention(parts[0].in_features, heads).copy_layers(*parts)
+    return own.eval().requires_grad_(False)

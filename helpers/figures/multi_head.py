@@ -1,4 +1,4 @@
-"""Figures of lesson 03: a projection, the way through the heads, what heads look at."""
+"""Figures of lesson 03: the way through the heads, W_o, what heads look at."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -24,6 +24,7 @@ from helpers.figures import (
 from helpers.figures.play import QUICK, Labels, Scene, Slider, Words
 
 TOKEN_COLOURS = (SKY, ORANGE, GREEN, PURPLE, YELLOW)
+HEAD_COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 
 
 def plane(matrix: Tensor, vector: Tensor) -> Figure:
@@ -65,46 +66,140 @@ def _arrow(axes: Axes, to: np.ndarray, colour: str, name: str) -> None:
 
 
 def way(num_heads: int) -> Figure:
-    """Draw the way from query, key and value through the heads to the output."""
-    figure, (axes,) = canvas(8.5, 4.6)
-    axes.set(xlim=(0, 12), ylim=(-0.3, 8.2))
+    """Draw the way from the words' vectors through the heads to the output.
+
+    Colours are heads. Each of them has two numbers of a width that they share.
+    """
+    tokens, width, field = 3, 2 * num_heads, 0.3
+    wide, high = width * field, tokens * field
+    figure, (axes,) = canvas(9.5, 4.3)
+    axes.set(xlim=(0, 13.3 + 3 * wide), ylim=(-0.2, 8.7), aspect="equal")
     axes.axis("off")
-    inputs = ((2, "query", "T"), (6, "key", "S"), (10, "value", "S"))
-    for at, name, length in inputs:
-        _box(axes, at, 0.2, 2.2, f"{name}\n(B, {length}, D)", GREY)
-        layer = f"W_{name[0]}"
-        _box(axes, at, 1.9, 2.2, f"{layer}: D → D", BLUE)
-        _line(axes, at, 0.7, at, 1.5)
-        for head in range(num_heads):
-            _line(axes, at, 2.3, *_foot(head, num_heads), alpha=0.45)
+    middle, striped = 4.2, [_head_colour(column // 2) for column in range(width)]
+
+    def matrix(name, left, below, colours, rows=tokens):
+        _matrix(axes, left, below, field, [colours] * rows)
+        above = (left + len(colours) * field / 2, below + rows * field + 0.12)
+        axes.text(*above, name, ha="center", fontsize=9)
+
+    def arrow(start, end, text="", above=0.2):
+        style = {"arrowstyle": "-|>", "color": "#666666", "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", end, start, arrowprops=style)
+        at = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + above
+        axes.text(*at, text, ha="center", fontsize=9, color="#444444")
+
+    left = 0.3
+    matrix("X  (T, D)", left, middle - high / 2, [GREY] * width)
+    big = left + wide + 1.6
+    for name, at, above in (("q", 6.9, 0.5), ("k", middle, 0.2), ("v", 1.5, -0.75)):
+        matrix(f"{name.upper()}  (T, D)", big, at - high / 2, striped)
+        label = f"$W_{name}$"
+        start = middle + (at - middle) * 0.15
+        arrow((left + wide + 0.1, start), (big - 0.1, at), label, above)
+    heads, found = big + wide + 2.1, big + wide + 4.4
     for head in range(num_heads):
-        at, foot = _foot(head, num_heads)
-        colour = TOKEN_COLOURS[head % len(TOKEN_COLOURS)]
-        _box(axes, at, foot + 0.55, 2.6, f"head {head}\nattention in d_head", colour)
-        _line(axes, at, foot + 1.1, 6, 5.75, alpha=0.7)
-    _box(axes, 6, 6.15, 5.6, "side by side: heads × d_head = D", GREY)
-    _box(axes, 6, 7.6, 2.6, "W_o: D → D", BLUE)
-    _line(axes, 6, 6.5, 6, 7.2)
-    axes.text(7.6, 7.6, "output (B, T, D)", va="center")
+        at, colour = 7.3 - head * 6.2 / (num_heads - 1), _head_colour(head)
+        sharp = [(row + head) % tokens for row in range(tokens)]  # each looks elsewhere
+        pale = [
+            [(colour, 0.95 if key == most else 0.25) for key in range(tokens)]
+            for most in (sharp if head < tokens else [None] * tokens)
+        ]
+        _matrix(axes, heads, at - high / 2, field, pale)
+        _matrix(axes, found, at - high / 2, field, [[colour] * 2] * tokens)
+        axes.text(heads - 0.15, at, str(head), ha="right", va="center", fontsize=9)
+        arrow((heads + high + 0.1, at), (found - 0.1, at))
+    axes.text(heads + high / 2, 8.0, "weights\n(T, T)", ha="center", fontsize=9)
+    axes.text(found + field, 8.0, "answer\n(T, K)", ha="center", fontsize=9)
+    arrow((big + wide + 0.15, middle), (heads - 0.5, middle), "cut\n(H, T, K)", 0.2)
+    joined = found + 2 * field + 1.6
+    arrow((joined - 1.5, middle), (joined - 0.1, middle), "join", 0.2)
+    matrix("side by side\n(T, D)", joined, middle - high / 2, striped)
+    output = joined + wide + 1.3
+    arrow((joined + wide + 0.1, middle), (output - 0.1, middle), "$W_o$", 0.2)
+    matrix("output\n(T, D)", output, middle - high / 2, [GREY] * width)
     return figure
 
 
-def _foot(head: int, num_heads: int) -> tuple[float, float]:
-    return 6 + (head - (num_heads - 1) / 2) * 11.4 / num_heads, 3.6
+def writing(num_heads: int) -> Figure:
+    """Draw how W_o lets every head write into the whole vector of one word.
+
+    Colours are heads, as in `way`.
+    """
+    width, field = 2 * num_heads, 0.34
+    wide = width * field
+    figure, (axes,) = canvas(9, 2.8)
+    axes.set(xlim=(0, 3 * wide + 6.4), ylim=(-0.4, wide + 0.6), aspect="equal")
+    axes.axis("off")
+    striped = [_head_colour(column // 2) for column in range(width)]
+    middle = wide / 2
+
+    def matrix(name, left, below, rows):
+        _matrix(axes, left, below, field, rows)
+        at = (left + len(rows[0]) * field / 2, below + len(rows) * field + 0.15)
+        axes.text(*at, name, ha="center", fontsize=9)
+
+    def sign(at, text, height=middle):
+        axes.text(at, height, text, ha="center", va="center", fontsize=13)
+
+    matrix("the heads' answers\nside by side  (D)", 0.2, middle - field / 2, [striped])
+    sign(wide + 0.75, "×")
+    slices = [[(colour, 0.55)] * width for colour in striped]
+    matrix("$W_o$  (D, D)", wide + 1.3, 0, slices)
+    sign(2 * wide + 1.95, "=")
+    total = 2 * wide + 3.0
+    for head in range(num_heads):
+        height = wide - (head + 0.5) * wide / (num_heads + 1) - field / 2 + 0.1
+        _matrix(axes, total, height, field, [[(_head_colour(head), 0.75)] * width])
+        told = f"written by head {head}"
+        axes.text(total + wide + 0.2, height + 0.08, told, fontsize=9)
+        if head:
+            sign(total - 0.35, "+", height + field / 2)
+    axes.plot([total - 0.5, total + wide], [0.42, 0.42], color="#444444", linewidth=1)
+    _matrix(axes, total, -0.1, field, [[GREY] * width])
+    axes.text(total + wide + 0.2, -0.02, "output of the word  (D)", fontsize=9)
+    return figure
 
 
-def _box(axes: Axes, at: float, height: float, width: float, text: str, colour: str):
-    from matplotlib.patches import FancyBboxPatch
-
-    corner = (at - width / 2, height - 0.42)
-    style = {"boxstyle": "round,pad=0.05", "facecolor": "white", "edgecolor": colour}
-    axes.add_patch(FancyBboxPatch(corner, width, 0.84, linewidth=2, zorder=2, **style))
-    axes.text(at, height, text, ha="center", va="center", fontsize=9, zorder=3)
+def _head_colour(head: int) -> str:
+    return HEAD_COLOURS[head % len(HEAD_COLOURS)]
 
 
-def _line(axes: Axes, x: float, y: float, to_x: float, to_y: float, alpha: float = 1.0):
-    style = {"arrowstyle": "-", "color": GREY, "alpha": alpha}
-    axes.annotate("", (to_x, to_y), (x, y), arrowprops={**style, "shrinkA": 0})
+def _matrix(axes: Axes, left: float, below: float, field: float, rows) -> None:
+    """Small fields, row by row; each a colour, or a colour and how strong it is."""
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import Rectangle
+
+    for number, row in enumerate(rows):
+        height = below + (len(rows) - 1 - number) * field
+        for column, colour in enumerate(row):
+            inside = to_rgba(*((colour, 0.75) if isinstance(colour, str) else colour))
+            style = {"facecolor": inside, "edgecolor": "white", "linewidth": 0.6}
+            corner = (left + column * field, height)
+            axes.add_patch(Rectangle(corner, field, field, **style))
+
+
+def compared(
+    losses: Mapping[str, Sequence[float]], maps: Mapping[str, Tensor]
+) -> Figure:
+    """Draw the loss curves of several models, and what heads look at afterwards.
+
+    Args:
+        losses: model -> its loss in each step
+        maps: head -> weights (T, T)
+    """
+    figure, panels = canvas(9.5, 2.8, columns=1 + len(maps))
+    styles = ((RED, "-"), (BLUE, "--"), (GREEN, ":"), (PURPLE, "-."))
+    for (name, values), (colour, line) in zip(losses.items(), styles, strict=False):
+        steps = range(1, len(values) + 1)
+        panels[0].plot(steps, values, color=colour, linestyle=line, label=name)
+    panels[0].set(title="loss", xlabel="step", ylim=(0, None))
+    panels[0].legend(frameon=False)
+    for axes, (name, weights) in zip(panels[1:], maps.items(), strict=True):
+        heat_map(axes, weights, title=name, numbers=False, largest=1.0)
+        axes.set(xticks=[], yticks=[])
+    for axes in panels[2:]:
+        axes.set_ylabel("")
+    return figure
 
 
 def cuts(ways: Mapping[str, Tensor]) -> Figure:

@@ -7,7 +7,7 @@ UNANSWERED = "The kernel did not answer as it should"  # in reports and in notes
 MODEL = "the answer is given a model, and trains, fills or reads with it"
 RETURNS = "the answer returns a model or an optimizer"
 STAYS = {
-    "3.F": MODEL,
+    "3.E": MODEL,
     "4.G": MODEL,
     "4.H": RETURNS,
     "4.L": "the answer is given functions that gradients go through",

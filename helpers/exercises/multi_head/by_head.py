@@ -1,4 +1,4 @@
-"""3.J: heads with a width of their own, and layers of their own."""
+"""3.K: heads with a width of their own, and layers of their own."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from helpers.models.multi_head import merge_heads, split_heads
 
 
 class HeadByHead(nn.Module):
-    """The course's own answer to 3.J, in steps that a mistake can exchange."""
+    """The course's own answer to 3.K, in steps that a mistake can exchange."""
 
     def __init__(self, d_model: int, num_heads: int, d_head: int) -> None:
         """Create three layers for each head, and one for all."""
@@ -269,7 +269,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "3.J",
+        "3.K",
         "Heads with a width of their own",
         "class",
         difficulty=3,

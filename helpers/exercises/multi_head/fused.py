@@ -1,4 +1,4 @@
-"""3.E: one layer for query, key and value."""
+"""3.J: one layer for query, key and value."""
 
 from collections.abc import Callable
 from itertools import permutations
@@ -16,7 +16,7 @@ from helpers.models.multi_head import merge_heads, split_heads
 
 
 class FusedSelfAttention(nn.Module):
-    """The course's own answer to 3.E, in steps that a mistake can exchange."""
+    """The course's own answer to 3.J, in steps that a mistake can exchange."""
 
     def __init__(self, d_model: int, num_heads: int) -> None:
         """Create the two layers."""
@@ -219,7 +219,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "3.E",
+        "3.J",
         "Three projections in one",
         "class",
         difficulty=4,

@@ -1,4 +1,4 @@
-"""3.B to 3.M: three bug hunts, a test by shuffling, and a written question."""
+"""3.B, 3.D, 3.H, 3.L, 3.M: three bug hunts, a test by shuffling, a written question."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ TOKENS, WIDTH, HEADS = 5, 8, 2
 
 
 def treats_tokens_alike(layer: Callable) -> bool:
-    """The course's own answer to 3.L."""
+    """The course's own answer to 3.D."""
     x = torch.randn(TOKENS, WIDTH, generator=torch.Generator().manual_seed(1))
     order = torch.tensor([3, 1, 4, 0, 2])
     return torch.allclose(layer(x[order]), layer(x)[order], atol=1e-5)
@@ -253,7 +253,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "3.D",
+        "3.H",
         "Bug hunt: the map that hides the head",
         "value",
         difficulty=2,
@@ -277,7 +277,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "3.K",
+        "3.L",
         "Bug hunt: the output that grew",
         "value",
         difficulty=2,
@@ -315,11 +315,12 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "3.L",
+        "3.D",
         "Bug hunt: shuffle the tokens",
         "probe",
         difficulty=3,
         points=2,
+        core=True,
         answers=(Answer("treats_tokens_alike", treats_tokens_alike, {"verdict": ""}),),
         cases=_cases,
         proves="your test passes three layers and finds what is wrong with seven",

@@ -1,4 +1,4 @@
-"""3.F: a real layer's weights in the student's own module."""
+"""3.E: a real layer's weights in the student's own module."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from helpers.exercises.multi_head.module import MultiHeadAttention
 
 
 def load_pretrained_attention(mine: nn.Module, theirs: nn.Module) -> nn.Module:
-    """The course's own answer to 3.F."""
+    """The course's own answer to 3.E."""
     return _load(mine, theirs)
 
 
@@ -203,11 +203,12 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "3.F",
+        "3.E",
         "A real layer in your own module",
         "function",
         difficulty=3,
         points=3,
+        core=True,
         answers=(Answer("load_pretrained_attention", load_pretrained_attention),),
         cases=_cases,
         proves="weights and output of small layers and of the real layer 0, to 1e-5",

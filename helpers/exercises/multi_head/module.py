@@ -115,18 +115,24 @@ def as_layer(own: Callable) -> type:
     """
 
     class Attention(nn.Module):
-        """A student's attention inside a layer."""
+        """A student's attention inside a layer; weights come on request."""
 
         def __init__(self, d_model: int, num_heads: int) -> None:
             super().__init__()
             self.own = own(d_model, num_heads)
 
         def forward(
-            self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
-        ) -> Tensor:
-            """(B, T, D), (B, S, D) twice -> (B, T, D)."""
-            output, _ = self.own(query, key, value, mask)
-            return output
+            self,
+            query: Tensor,
+            key: Tensor,
+            value: Tensor,
+            mask: Tensor | None = None,
+            *,
+            need_weights: bool = False,
+        ) -> Any:
+            """(B, T, D), (B, S, D) twice -> (B, T, D), on request also the weights."""
+            output, weights = self.own(query, key, value, mask)
+            return (output, weights) if need_weights else output
 
         def copy_layers(self, *layers: nn.Linear) -> "Attention":
             """Copy the weights of W_q, W_k, W_v and W_o; returns itself."""

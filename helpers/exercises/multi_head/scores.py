@@ -1,4 +1,4 @@
-"""3.G: how much of its attention each head gives to which kind of token."""
+"""3.F: how much of its attention each head gives to which kind of token."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -23,7 +23,7 @@ RETURNS = {"previous": "heads", "itself": "heads", "separator": "heads"}
 
 
 def head_scores(weights: Tensor, tokens: Sequence[str]) -> tuple:
-    """The course's own answer to 3.G."""
+    """The course's own answer to 3.F."""
     previous = weights.diagonal(-1, -2, -1).mean(-1)
     itself = weights.diagonal(0, -2, -1).mean(-1)
     is_separator = torch.tensor([token == "[SEP]" for token in tokens])
@@ -196,11 +196,12 @@ def _plain(word: Any) -> Any:
 
 EXERCISES = (
     Exercise(
-        "3.G",
+        "3.F",
         "What does each head look at?",
         "function",
         difficulty=3,
         points=3,
+        core=True,
         answers=(Answer("head_scores", head_scores, RETURNS),),
         cases=_cases,
         proves="previous, itself, one and two separators, as many heads as tokens",
@@ -208,7 +209,7 @@ EXERCISES = (
         misconceptions=MISTAKES,
     ),
     Exercise(
-        "3.H",
+        "3.G",
         "Find the neighbour head",
         "value",
         difficulty=2,

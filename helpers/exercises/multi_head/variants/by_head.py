@@ -1,4 +1,4 @@
-"""Independent solutions to 3.J."""
+"""Independent solutions to 3.K."""
 
 import torch
 import torch.nn.functional as F
@@ -49,5 +49,5 @@ class HeadsAdded(HeadsInAList):
 
 
 VARIANTS = {
-    "3.J": (HeadsInAList, HeadsStacked, HeadsAdded),
+    "3.K": (HeadsInAList, HeadsStacked, HeadsAdded),
 }

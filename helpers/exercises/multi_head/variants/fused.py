@@ -1,4 +1,4 @@
-"""Independent solutions to 3.E."""
+"""Independent solutions to 3.J."""
 
 import torch
 import torch.nn.functional as F
@@ -56,5 +56,5 @@ class FusedByRows(FusedBySplit):
 
 
 VARIANTS = {
-    "3.E": (FusedBySplit, FusedByPermute, FusedByRows),
+    "3.J": (FusedBySplit, FusedByPermute, FusedByRows),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 3.L."""
+"""Independent solutions to 3.D."""
 
 import numpy as np
 import torch
@@ -39,7 +39,7 @@ def alike_by_rolling(layer) -> np.bool_:
 
 
 VARIANTS = {
-    "3.L": (
+    "3.D": (
         alike_by_one_swap,
         alike_backwards,
         alike_by_many_orders,

@@ -1,4 +1,4 @@
-"""Independent solutions to 3.F."""
+"""Independent solutions to 3.E."""
 
 import torch
 from torch import nn
@@ -49,7 +49,7 @@ def load_copied_layers(mine, theirs):
 
 
 VARIANTS = {
-    "3.F": (
+    "3.E": (
         load_without_gradients,
         load_new_parameters,
         load_one_dictionary,

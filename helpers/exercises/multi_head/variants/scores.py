@@ -1,4 +1,4 @@
-"""Independent solutions to 3.G."""
+"""Independent solutions to 3.F."""
 
 import torch
 
@@ -36,5 +36,5 @@ def scores_by_masks(weights, tokens):
 
 
 VARIANTS = {
-    "3.G": (scores_by_loops, scores_by_index, scores_by_masks),
+    "3.F": (scores_by_loops, scores_by_index, scores_by_masks),
 }
