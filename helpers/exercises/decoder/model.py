@@ -634,6 +634,7 @@ EXERCISES = (
                 Transformer,
                 {"logits": "batch, target length, target vocabulary"},
                 parts=("encoder", "decoder", "final_layer"),
+                stand_in=transformer.Transformer,
             ),
         ),
         cases=_model_cases,
