@@ -621,16 +621,16 @@ print(tuple(logits.shape))  # a score for each of 10,000 words at each of 20 pla
 # Expect: once, and 14 times.
 #
 # Say: of the T rows of logits only the last is new; the others answer old questions.
-# 5.E is for the lab, or to be written together if there is time.
+# 5.D is for the lab, or to be written together if there is time.
 
-# %% [markdown] exercise="5.E"
+# %% [markdown] exercise="5.D"
 # Write it for a batch. The sentences end at different times: one that has ended is
 # filled with padding (id 0) while the others go on. When all have ended, stop. Read the
 # source only once, and call `decode` once per word. While writing, use the mask that
 # training used: `course.look_ahead_mask`.
 
 
-# %% exercise="5.E"
+# %% exercise="5.D"
 @torch.no_grad()
 def greedy_decode(
     model: course.Transformer,
@@ -673,7 +673,7 @@ def greedy_decode(
 
 
 # %%
-check("5.E", greedy_decode)
+check("5.D", greedy_decode)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -719,7 +719,7 @@ def one_step(kind: type[nn.Module]) -> None:
 
 
 mine.take("5.C", Transformer, step=one_step)
-mine.take("5.E", greedy_decode)
+mine.take("5.D", greedy_decode)
 
 # %%
 translator = fill(mine.Transformer(german.model.config), german.model)
@@ -980,7 +980,7 @@ assert (shares[:7].argmax(-1) - torch.arange(6, -1, -1)).abs().float().mean() < 
 # Expect: "zero, if it trains long enough". It is the logarithm of 11, whatever one
 # does. What lies below it is a leak.
 
-# %% [markdown] exercise="5.F"
+# %% [markdown] exercise="5.E"
 # In this task the target has **nothing** to do with the source: each of its words is
 # drawn at random from 11. No honest model can reach a loss below the entropy of that
 # choice. Compute this `floor` from the 11, to three decimals or more; a measured loss
@@ -1011,14 +1011,14 @@ suspicious = train(Trusting(config), unrelated_pairs, lambda *ids: (), steps=300
 print("loss at each place:", *(f"{loss:.2f}" for loss in suspicious))
 print(f"mean: {sum(suspicious) / 6:.2f}")
 
-# %% exercise="5.F"
+# %% exercise="5.E"
 ### BEGIN SOLUTION
 floor = math.log(11)
 forgotten = "target_mask"
 ### END SOLUTION
 
 # %%
-check("5.F", floor, forgotten)
+check("5.E", floor, forgotten)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1061,14 +1061,14 @@ assert sum(suspicious[:5]) / 5 < 0.5 and abs(suspicious[5] - math.log(11)) < 0.2
 # %% [markdown]
 # ### Who reads the padding?
 
-# %% [markdown] exercise="5.G"
+# %% [markdown] exercise="5.F"
 # A published training loop calls its model with both masks, but inside the model the
 # source's mask ends at the encoder, and the decoder never gets it. What does that cost?
 # Measure it: which share of the cross-attention falls on padding, averaged over
 # sequences, heads and queries?
 
 
-# %% exercise="5.G"
+# %% exercise="5.F"
 def mass_on_padding(weights: Tensor, source_mask: Tensor) -> float:
     """Average, over all queries, the sum of their weights on padding.
 
@@ -1086,7 +1086,7 @@ def mass_on_padding(weights: Tensor, source_mask: Tensor) -> float:
 
 
 # %%
-check("5.G", mass_on_padding)
+check("5.F", mass_on_padding)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -1136,7 +1136,7 @@ for name, weights in maps.items():
 # %% [markdown]
 # ### Keys and values from the wrong side
 
-# %% [markdown] exercise="5.H"
+# %% [markdown] exercise="5.G"
 # In a wrong layer the keys, the values or both come from the decoder instead of the
 # memory. If both sentences have the same length, no shape gives it away. Write a test:
 # `reads_memory(layer)` gives a layer numbers of your choice, and returns True only if
@@ -1144,7 +1144,7 @@ for name, weights in maps.items():
 # memory, and one about the **order** of its words.
 
 
-# %% exercise="5.H"
+# %% exercise="5.G"
 def reads_memory(layer) -> bool:
     """Test the cross-attention of a decoder layer, which runs here without masks.
 
@@ -1165,7 +1165,7 @@ def reads_memory(layer) -> bool:
 
 
 # %%
-check("5.H", reads_memory)
+check("5.G", reads_memory)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1208,7 +1208,7 @@ for name, layer in (("right layer", right), ("wrong side", wrong)):
 # %% [markdown]
 # ### How large is it?
 
-# %% [markdown] exercise="5.D"
+# %% [markdown] exercise="5.H"
 # How many numbers does a Transformer learn? Don't build the model or parts of it, for
 # the check notices that: work it out from the numbers in `config` alone. Every linear
 # layer has a matrix and a bias, a layer norm a gain and a bias. Positions are computed,
@@ -1216,7 +1216,7 @@ for name, layer in (("right layer", right), ("wrong side", wrong)):
 # one attention on paper.
 
 
-# %% exercise="5.D"
+# %% exercise="5.H"
 def count_parameters(config: course.TransformerConfig) -> int:
     """Count the learned numbers of a post-norm Transformer.
 
@@ -1244,7 +1244,7 @@ def count_parameters(config: course.TransformerConfig) -> int:
 
 
 # %%
-check("5.D", count_parameters)
+check("5.H", count_parameters)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1360,7 +1360,7 @@ maps = {
         ),
         bert_words, bert_words,
     ),
-    "encoder-decoder (5.E)": (
+    "encoder-decoder (5.D)": (
         draw.reach(
             lambda: backwards(source, target, *masks),
             backwards.encoder.embedding, backwards.decoder.embedding,
@@ -1381,8 +1381,8 @@ show_figure(
     "for the letters written so far. Decoder only: a lower triangle.",
 )
 assert (maps["encoder only (BERT's kind)"][0] > 0).all()
-assert (maps["encoder-decoder (5.E)"][0][:, :4] > 0).all()
-assert not (maps["encoder-decoder (5.E)"][0][:, 4:] > 0).triu(1).any()
+assert (maps["encoder-decoder (5.D)"][0][:, :4] > 0).all()
+assert not (maps["encoder-decoder (5.D)"][0][:, 4:] > 0).triu(1).any()
 assert torch.equal(
     maps["decoder only (GPT-2)"][0] > 0, torch.ones(2 * [len(gpt_words)]).tril() > 0
 )

@@ -5,14 +5,22 @@ import torch
 from matplotlib.patches import Rectangle
 from torch import nn
 
+from helpers.checks.engine import examine, find
 from helpers.corpora.vocabulary import END, START
+from helpers.exercises.decoder.variants import layer as layer_variants
+from helpers.exercises.decoder.variants import model as model_variants
+from helpers.exercises.decoder.variants import stack as stack_variants
 from helpers.exercises.multi_head.module import MultiHeadAttention, as_layer
 from helpers.experiments import writing
 from helpers.experiments.bundled import load_translator
 from helpers.figures import decoder as draw
 from helpers.figures import png
 from helpers.generation.decoding import greedy_decode
-from helpers.models.transformer import Transformer, cross_weights, look_ahead_mask
+from helpers.models.transformer import (
+    Transformer,
+    cross_weights,
+    look_ahead_mask,
+)
 
 pytestmark = pytest.mark.lesson("05")
 TIRED = "The animal did not cross the street because it was too tired."
@@ -31,13 +39,32 @@ def runs(german):
     }
 
 
-def own(config):
-    """A Transformer as a student has it whose attention is that of 3.C."""
-    model, kind = Transformer(config), as_layer(MultiHeadAttention)
-    for layer in model.decoder.layers:
-        layer.self_attention = kind(config.d_model, config.num_heads)
-        layer.cross_attention = kind(config.d_model, config.num_heads)
-    return model
+class OwnLayer(layer_variants.LayerByCases):
+    """A decoder layer as a student has it: its attention is that of 3.C."""
+
+    def __init__(self, d_model, num_heads, *options, **named):
+        super().__init__(d_model, num_heads, *options, **named)
+        kind = as_layer(MultiHeadAttention)
+        self.self_attention = kind(d_model, num_heads)
+        self.cross_attention = kind(d_model, num_heads)
+
+
+class OwnDecoder(stack_variants.DecoderByIndex):
+    def __init__(
+        self, vocab, d, h, f, n, most=512, rate=0.1, activation="relu", norm_first=False
+    ):
+        super().__init__(vocab, d, h, f, n, most, rate, activation, norm_first)
+        options = rate, activation, norm_first
+        self.layers = nn.ModuleList(OwnLayer(d, h, f, *options) for _ in range(n))
+
+
+class OwnTransformer(model_variants.TransformerByMatrix):
+    def __init__(self, config):
+        super().__init__(config)
+        self.decoder = OwnDecoder(config.target_vocab, *config.stack)
+
+
+own = OwnTransformer
 
 
 # --- watched --------------------------------------------------------------------------
@@ -70,7 +97,33 @@ def test_the_attention_of_a_step_is_that_of_its_last_row(german, runs):
     assert torch.allclose(steps[3].looks, expected, atol=1e-6)
 
 
+def test_what_the_lesson_says_of_the_steps(runs):
+    read, steps = runs["tired"]
+    looks = {step.words[0]: dict(zip(read, step.looks.tolist(), strict=True))
+             for step in steps}  # fmt: skip
+    assert looks["Tier"]["animal"] > 0.95 and looks["müde"]["tired"] > 0.8
+    shares = [round(looks["es"][word], 2) for word in ("tired", "street", "animal")]
+    assert shares == [0.32, 0.13, 0.12]
+
+
 # --- a student's own ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "number, answer",
+    [("5.A", OwnLayer), ("5.B", OwnDecoder), ("5.C", OwnTransformer)],
+)
+def test_parts_with_the_attention_of_lesson_03_pass(number, answer):
+    report = examine(find(number), (answer,))
+    assert report.outcome == "passed", report
+
+
+def test_a_decoder_without_activation_no_longer_fits():
+    class Old(stack_variants.DecoderByIndex):
+        def __init__(self, vocab, d, h, f, n, most=512, rate=0.1, norm_first=False):
+            super().__init__(vocab, d, h, f, n, most, rate, "relu", norm_first)
+
+    assert examine(find("5.B"), (Old,)).outcome == "raised"
 
 
 def test_a_model_of_other_classes_writes_what_the_translator_writes(german):
@@ -125,6 +178,27 @@ def test_maps_of_a_students_attention_are_those_of_the_courses(german):
     assert not any(
         layer.cross_attention._forward_pre_hooks for layer in model.decoder.layers
     )
+
+
+# --- letters --------------------------------------------------------------------------
+
+
+def test_letters_come_back_in_the_other_order():
+    torch.manual_seed(0)
+    source, target = writing.letters_backwards(50)
+    assert source.shape == (50, 7) and target.shape == (50, 9)
+    for read, wanted in zip(source.tolist(), target.tolist(), strict=True):
+        letters = [n for n in read if n]
+        assert read == letters + [0] * (7 - len(letters)) and 2 <= len(letters) <= 7
+        rest = [0] * (7 - len(letters))
+        assert wanted == [27, *reversed(letters), 28, *rest]
+    assert {len([n for n in row if n]) for row in source.tolist()} == set(range(2, 8))
+
+
+def test_words_and_ids():
+    ids = writing.to_ids(["star", "az"])
+    assert ids.tolist() == [[19, 20, 1, 18], [1, 26, 0, 0]]
+    assert writing.to_words(torch.tensor([[27, 18, 1, 28, 0]])) == ["ra"]
 
 
 # --- figures --------------------------------------------------------------------------
