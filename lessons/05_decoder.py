@@ -49,6 +49,7 @@ from torch import Tensor, nn
 
 from helpers import pretrained, show
 from helpers.checks import check
+from helpers.corpora.language.lookup import lookup
 from helpers.corpora.language.words import parted
 from helpers.corpora.vocabulary import END, START
 from helpers.experiments.bundled import load_translator
@@ -92,12 +93,20 @@ for sentence in (TIRED, WIDE):
 # next. The likeliest one is appended, and with it the next step begins. A model that
 # goes on from its own output in this way is called **autoregressive**.
 
+# %% [markdown] slide="skip"
+# At the end of this lesson you can
+#
+# - build a decoder layer, a decoder and the whole Transformer of 2017;
+# - let it write a sentence, and say what it may look at while it does;
+# - find out by experiment where a word of a translation came from;
+# - tell by measurement when a model cheats, reads padding, or does not listen.
+
 # %% [markdown] slide="subslide"
-# Watch it do that. The picture stands at the step that writes *es*. Each English word
-# is the darker, the more attention this step gives to it. Before you look closely:
-# which English word should the decoder look at, in order to choose between *es* and
-# *sie*? Then move the slider to step 1 and follow the sentence to its end, and change
-# *tired* to *wide*.
+# Now watch the translator write. The picture stands at the step that writes *es*. Each
+# English word is the darker, the more attention this step gives to it. Before you look
+# closely: which English word should the decoder look at, in order to choose between
+# *es* and *sie*? Then move the slider to step 1 and follow the sentence to its end, and
+# change *tired* to *wide*.
 
 # %% slide="fragment"
 runs = {end: watch(german, TIRED.replace("tired", end)) for end in ("tired", "wide")}
@@ -124,14 +133,6 @@ assert (looks["tired"], looks["street"], looks["animal"]) == (0.32, 0.13, 0.12)
 # it chosen *es* because of *tired*? Does *animal* matter at all? A map does not say.
 # You will settle it for this sentence by an experiment, on a Transformer that you have
 # written yourself, and for that you need the decoder first.
-
-# %% [markdown] slide="skip"
-# At the end of this lesson you can
-#
-# - build a decoder layer, a decoder and the whole Transformer of 2017;
-# - let it write a sentence, and say what it may look at while it does;
-# - find out by experiment where a word of a translation came from;
-# - tell by measurement when a model cheats, reads padding, or does not listen.
 
 # %% [markdown] slide="slide"
 # ## Cross-attention: the written asks the read
@@ -226,7 +227,7 @@ show_figure(
 # Here it is, True where a word may look, and what it does to the weights of three
 # words. What must the first row be?
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="skip"
 may_look = course.look_ahead_mask(3)  # (T, T), True = may attend
 show("may look", may_look.int())
 own = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])  # (T=3, 2)
@@ -282,7 +283,7 @@ show_figure(
 # attend". The attention in your layer is the one that you wrote in 3.C, if that has
 # passed.
 
-# %% locked=true
+# %% locked=true slide="skip"
 mine = OwnParts()
 mine.take("3.C")
 
@@ -389,13 +390,13 @@ check("5.A", DecoderLayer)
 # drop out, add to x; in post-norm: normalise the sum.
 # </details>
 
-# %% locked=true
+# %% locked=true slide="skip"
 mine.take("5.A", DecoderLayer)
 x, memory = torch.randn(64, 20, 300), torch.randn(64, 17, 300)  # (B, T, D), (B, S, D)
 layer = mine.DecoderLayer(d_model=300, num_heads=6, d_ff=600)
 print(tuple(layer(x, memory, course.look_ahead_mask(20)).shape))
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # Twenty words asked, seventeen were asked, and twenty vectors came back. `target_mask`
 # has no default on purpose: whoever forgets it should get an error, and not a decoder
 # that sees the future.
@@ -504,14 +505,14 @@ check("5.B", Decoder)
 # same layer six times would share its weights.
 # </details>
 
-# %% locked=true
+# %% locked=true slide="skip"
 mine.take("5.B", Decoder)
 decoder = mine.Decoder(config.target_vocab, *config.stack)
 ids = torch.randint(1, config.target_vocab, (64, 20))  # (B, T)
 memory = torch.randn(64, 17, config.d_model)  # (B, S, D)
 print(tuple(decoder(ids, memory, course.look_ahead_mask(20)).shape))
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # These are vectors and not words yet: 96 numbers for each of the 20 places. What turns
 # a vector into scores for words is one more linear layer. It does not belong to the
 # decoder, but to the Transformer, which you build next.
@@ -601,7 +602,7 @@ check("5.C", Transformer)
 # then the final layer. forward: encode, then decode with what it gave.
 # </details>
 
-# %%
+# %% slide="skip"
 source = torch.randint(1, 8000, (64, 17))  # (B, S)
 target = torch.randint(1, 10_000, (64, 20))  # (B, T)
 logits = Transformer(config)(source, target, None, course.look_ahead_mask(20))
@@ -709,7 +710,8 @@ check("5.D", greedy_decode)
 #
 # Expect: "the names". Names and shapes, and what is computed with them.
 
-# %% locked=true
+
+# %% locked=true slide="skip"
 def one_step(kind: type[nn.Module]) -> None:
     """What a step of training does, for a Transformer that took over the weights."""
     model = fill(kind(german.model.config), german.model)
@@ -727,7 +729,7 @@ translator = fill(mine.Transformer(german.model.config), german.model)
 
 def translate(sentence: str) -> str:
     """English to German, word by word."""
-    source = torch.tensor([german.source.encode(sentence)])  # (B=1, S)
+    source = torch.tensor([lookup(sentence).ids])  # (B=1, S)
     ids = mine.greedy_decode(translator, source, None, START, END, max_new_tokens=24)
     return german.target.decode(ids[0])
 
@@ -740,9 +742,9 @@ print(mine)
 # often as you like. The model knows a little language of everyday things. Try *The old
 # woman gave the boy the book.*, or *Did the dog eat the cake?*, and exchange *animal*
 # for *cat* or *dog* in the running sentence. Which pronoun do you expect for each? (A
-# word that the vocabulary lacks is named in an error.)
+# word that the language lacks gets an answer that names it.)
 
-# %%
+# %% slide="skip"
 print(translate("The dog did not cross the street because it was too tired."))
 
 # %% [markdown] slide="slide"
@@ -770,7 +772,7 @@ print(translate("The dog did not cross the street because it was too tired."))
 # the words will take *es* away? Write down your guess.
 
 
-# %%
+# %% slide="skip"
 @torch.no_grad()
 def pronouns(sentence: str, begun: str, hidden: str | None = None) -> dict[str, float]:
     """How likely er, es and sie come next, with one English word hidden."""
@@ -834,7 +836,7 @@ for word in ("animal", "cross", "street", "it", "too", "wide"):
 # is left as it is, but the decoder believes that it has written *den Fluss* (the river,
 # an *er*) where it wrote *die Straße*. What will the pronoun be?
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="skip"
 OTHER = "Das Tier überquerte den Fluss nicht, weil"  # not what the English says
 row("wide", pronouns(WIDE, OTHER))
 row("no street", pronouns(WIDE, OTHER, "street"))
@@ -854,7 +856,7 @@ row("tired", pronouns(TIRED, OTHER))
 # way. Is it the same for *too narrow* and *too hungry*? For *The dog did not cross the
 # river*? Change the next cell, with the German beginning that `translate` writes.
 
-# %%
+# %% slide="skip"
 sentence = "The animal did not cross the street because it was too hungry."
 print(translate(sentence))
 row("all visible", pronouns(sentence, BEGUN))
@@ -883,7 +885,7 @@ row("no animal", pronouns(sentence, BEGUN, "animal"))
 # Lesson 06 takes this loop apart.
 
 
-# %% locked=true
+# %% locked=true slide="skip"
 def train(model: nn.Module, pairs, masks, steps: int) -> list[float]:
     """Teach a model; return its loss at each place of the target in the last steps."""
     adam = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98), eps=1e-9)
@@ -901,7 +903,7 @@ def train(model: nn.Module, pairs, masks, steps: int) -> list[float]:
     return torch.stack(last).mean(0).tolist()
 
 
-# %%
+# %% slide="skip"
 def both_masks(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Hide the padding of the source; hide padding and future of the target."""
     return course.padding_mask(source), course.target_mask(target)
@@ -914,7 +916,7 @@ backwards = mine.Transformer(config)
 train(backwards, letters_backwards, both_masks, steps=600)
 _ = backwards.eval()
 
-# %% [markdown]
+# %% [markdown] slide="skip"
 # Now let it write words that nobody showed to it. Two of them have padding, and each
 # ends when it is done. (27 is the id of the start, 28 that of the end.)
 
@@ -932,7 +934,7 @@ print(to_words(written))
 # the first letter that it writes, it needs the last one that it has read. Draw the map
 # of its cross-attention in the air before you run the cell.
 
-# %%
+# %% slide="skip"
 source, target = letters_backwards(200)
 real = course.padding_mask(source)
 ids = decoding.greedy_decode(backwards, source, real, 27, 28, 8)

@@ -527,7 +527,31 @@ IN_BOTH_ORDERS = (
     ),
 )
 
+
+class _WithoutActivation(DecoderLayer):
+    """Takes what the first edition's stub took."""
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        dropout: float = 0.1,
+        norm_first: bool = False,
+    ) -> None:
+        super().__init__(d_model, num_heads, d_ff, dropout, "relu", norm_first)
+
+
+# The error names the class that the stub has.
+_WithoutActivation.__init__.__qualname__ = "DecoderLayer.__init__"
+
 MISTAKES = (
+    mistake(
+        "no argument for the activation",
+        "The layer takes no `activation` between dropout and norm_first.",
+        "Compare the arguments of your `__init__` with those of the stub.",
+        _WithoutActivation,
+    ),
     *IN_BOTH_ORDERS,
     *in_one_order(DecoderLayer, *IN_BOTH_ORDERS),
     mistake(

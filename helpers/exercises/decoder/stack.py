@@ -232,7 +232,35 @@ class _OneLayer(Decoder):
         return x
 
 
+class _WithoutActivation(Decoder):
+    """Takes what the first edition's stub took."""
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        num_layers: int,
+        max_length: int = 512,
+        dropout: float = 0.1,
+        norm_first: bool = False,
+    ) -> None:
+        sizes = vocab_size, d_model, num_heads, d_ff, num_layers, max_length
+        super().__init__(*sizes, dropout, "relu", norm_first)
+
+
+# The error names the class that the stub has.
+_WithoutActivation.__init__.__qualname__ = "Decoder.__init__"
+
 MISTAKES = (
+    mistake(
+        "no argument for the activation",
+        "The class does not take all of `config.stack`: `activation` stands there "
+        "between dropout and norm_first.",
+        "Compare the arguments of your `__init__` with those of the stub.",
+        _WithoutActivation,
+    ),
     mistake(
         "one layer, used again and again",
         "All layers are one and the same, so they share their weights.",
