@@ -117,7 +117,7 @@ assert steps[8].words[0] == "es" and round(steps[8].odds[0], 2) == 0.88
 assert (looks["tired"], looks["street"], looks["animal"]) == (0.32, 0.13, 0.12)
 
 # %% [markdown] slide="notes"
-# **3 minutes.** Ask, before you press: when it writes *es*, which English word should
+# **4 minutes.** Ask, before you press: when it writes *es*, which English word should
 # it look at?
 #
 # Expect: "animal", or "it".
@@ -199,7 +199,7 @@ show("found", found)  # (T, 2): as many as were written
 # word comes next. This is called **teacher forcing**.
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: which word has to be predicted in the third row? What would the
+# **3 minutes.** Ask: which word has to be predicted in the third row? What would the
 # model do if it could see the whole row?
 #
 # Expect: "zu"; then "copy it".
@@ -249,7 +249,9 @@ show("weights", weights)
 # Now you know both looks that a decoder takes. Here is where they stand:
 
 # %% [markdown] slide="notes"
-# **3 minutes.** Say: from bottom to top, box by box; every letter and every mask once.
+# **7 minutes.** Say: from bottom to top, box by box; every letter and every mask once.
+# Then the layer on the board, one line for each sublayer, and they dictate: who asks,
+# who is asked, which mask? 5.A is for the lab.
 #
 # Ask: an encoder layer has two sublayers. Which is the third one here? How many of the
 # three attentions need the causal mask?
@@ -293,15 +295,6 @@ mine.take("3.C")
 # them: a residual connection, dropout on the sublayer's result before it is added, and
 # a layer norm of its own, `norm1`, `norm2`, `norm3`. Pre-norm and post-norm are the
 # flag `norm_first`, as in lesson 04.
-
-
-# %% [markdown] slide="notes"
-# **7 minutes.** Say: you dictate, I type, from the stub; then the check.
-#
-# Ask, at each attention: who asks, who is asked, which mask?
-#
-# Expect: `memory` as a query, the causal mask on the source. Make one of them and let
-# the check talk.
 
 
 # %% exercise="5.A"
@@ -408,12 +401,14 @@ print(tuple(layer(x, memory, course.look_ahead_mask(20)).shape))
 # **same** memory: the one that comes out of the top of the encoder.
 
 # %% [markdown] slide="notes"
-# **1 minute.** Ask: layer 1 of the decoder runs beside layer 1 of the encoder. What
+# **3 minutes.** Ask: layer 1 of the decoder runs beside layer 1 of the encoder. What
 # does it read of the source?
 #
 # Expect: "the output of layer 1". It is the output of the last one, for all layers.
 #
-# Say: 5.B stacks them, in the lab. `config.stack` holds its arguments in their order.
+# Say: 5.B stacks the layers and 5.C puts the halves together, both in the lab. Ask once
+# more: who needs `source_mask`? Both halves, and to forget one is a bug that we shall
+# meet.
 
 # %% tags=["nbval-check-output"] locked=true
 config = course.TransformerConfig(
@@ -522,16 +517,6 @@ print(tuple(decoder(ids, memory, course.look_ahead_mask(20)).shape))
 # **logits**, a raw score for every word of the target's vocabulary, at every place.
 # `forward` does both, as training needs it. Think about who looks at the source: the
 # source's mask is needed wherever that happens.
-
-
-# %% [markdown] slide="notes"
-# **4 minutes.** Say: three parts, three methods; the parts first.
-#
-# Ask: which part needs the vocabulary of the source, and which that of the target? How
-# many times is `source_mask` handed on?
-#
-# Expect: "once, to the encoder". It is needed twice, and that omission is one of the
-# bugs below.
 
 
 # %% exercise="5.C"
@@ -756,7 +741,7 @@ print(translate("The dog did not cross the street because it was too tired."))
 # word.
 
 # %% [markdown] slide="notes"
-# **4 minutes.** Ask, before you press: remember the map: *tired* 0.32, *street* 0.13,
+# **5 minutes.** Ask, before you press: remember the map: *tired* 0.32, *street* 0.13,
 # *animal* 0.12. Hiding which word will take *es* away?
 #
 # Expect: "tired".
@@ -818,7 +803,7 @@ for word in ("animal", "cross", "street", "it", "too", "wide"):
     row(f"no {word}", pronouns(WIDE, BEGUN, word))
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: *street* is hidden and *sie* stays. Who else knows of the street?
+# **3 minutes.** Ask: *street* is hidden and *sie* stays. Who else knows of the street?
 #
 # Expect: silence, then "the German sentence".
 #
@@ -975,7 +960,7 @@ assert (shares[:7].argmax(-1) - torch.arange(6, -1, -1)).abs().float().mean() < 
 # wonderful. (Two more bugs of this kind wait below *Going further*.)
 
 # %% [markdown] slide="notes"
-# **3 minutes.** Say: the first one has the best loss you will ever see.
+# **4 minutes.** Say: the first one has the best loss you will ever see.
 #
 # Ask: target words are drawn at random from eleven. How low can an honest loss get?
 #
@@ -1060,7 +1045,7 @@ assert sum(suspicious[:5]) / 5 < 0.5 and abs(suspicious[5] - math.log(11)) < 0.2
 # hunts two more bugs, counts its parameters, finds BERT, GPT and T5 in it, and compares
 # it with torch's.
 
-# %% [markdown]
+# %% [markdown] slide="slide"
 # ### Who reads the padding?
 
 # %% [markdown] exercise="5.F"
@@ -1135,7 +1120,7 @@ for name, weights in maps.items():
     measured = mass_on_padding(weights, course.padding_mask(source))
     print(f"{name:14} by your function: {measured:.3f}")
 
-# %% [markdown]
+# %% [markdown] slide="slide"
 # ### Keys and values from the wrong side
 
 # %% [markdown] exercise="5.G"
@@ -1207,7 +1192,7 @@ def verdict(layer) -> bool:
 for name, layer in (("right layer", right), ("wrong side", wrong)):
     print(f"{name:12} {verdict(layer)}")
 
-# %% [markdown]
+# %% [markdown] slide="slide"
 # ### How large is it?
 
 # %% [markdown] exercise="5.H"
