@@ -600,15 +600,6 @@ print(tuple(logits.shape))  # a score for each of 10,000 words at each of 20 pla
 # them is **greedy decoding**: begin with the start token, take the word with the
 # highest score, append it, ask again, and stop at the end token.
 
-# %% [markdown] slide="notes"
-# **2 minutes.** Ask: how often does the encoder run for a translation of 14 tokens, and
-# how often the decoder?
-#
-# Expect: once, and 14 times.
-#
-# Say: of the T rows of logits only the last is new; the others answer old questions.
-# 5.D is for the lab, or to be written together if there is time.
-
 # %% [markdown] exercise="5.D"
 # Write it for a batch. The sentences end at different times: one that has ended is
 # filled with padding (id 0) while the others go on. When all have ended, stop. Read the
@@ -688,12 +679,15 @@ check("5.D", greedy_decode)
 # numbers were learned by somebody else.
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Say: the same numbers, other code: ours of today.
+# **4 minutes.** Say: greedy decoding is a loop: take the word with the best score,
+# append it, ask again, stop at the end. You write it in the lab, 5.D.
 #
-# Ask: what has to be the same in two programs, so that one can use the weights of the
-# other?
+# Ask: how often does the encoder run for a translation of 14 tokens, and how often the
+# decoder? And what has to be the same in two programs, so that one can use the weights
+# of the other?
 #
-# Expect: "the names". Names and shapes, and what is computed with them.
+# Expect: once, and 14 times; then "the names". Names and shapes, and what is computed
+# with them.
 
 
 # %% locked=true slide="skip"
@@ -906,7 +900,7 @@ _ = backwards.eval()
 # ends when it is done. (27 is the id of the start, 28 that of the end.)
 
 
-# %% slide="subslide"
+# %%
 examples = to_ids(["decoder", "drawer", "star"])
 written = mine.greedy_decode(
     backwards, examples, course.padding_mask(examples), 27, 28, 8
