@@ -297,7 +297,7 @@ mine.take("3.C")
 # flag `norm_first`, as in lesson 04.
 
 
-# %% exercise="5.A"
+# %% exercise="5.A" slide="skip"
 class DecoderLayer(nn.Module):
     """Look at what is written, then at the source, then work on each word alone.
 
@@ -425,7 +425,7 @@ print(config.stack)  # what Encoder and Decoder take after the size of their voc
 # `Decoder(config.target_vocab, *config.stack)` works.
 
 
-# %% exercise="5.B"
+# %% exercise="5.B" slide="skip"
 class Decoder(nn.Module):
     """Ids of the written words in, one vector per word out.
 
@@ -519,7 +519,7 @@ print(tuple(decoder(ids, memory, course.look_ahead_mask(20)).shape))
 # source's mask is needed wherever that happens.
 
 
-# %% exercise="5.C"
+# %% exercise="5.C" slide="skip"
 class Transformer(nn.Module):
     """Encoder, decoder, and a final linear layer with a bias.
 
@@ -600,6 +600,15 @@ print(tuple(logits.shape))  # a score for each of 10,000 words at each of 20 pla
 # them is **greedy decoding**: begin with the start token, take the word with the
 # highest score, append it, ask again, and stop at the end token.
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: how often does the encoder run for a translation of 14 tokens, and
+# how often the decoder?
+#
+# Expect: once, and 14 times.
+#
+# Say: of the T rows of logits only the last is new; the others answer old questions.
+# You write this loop in the lab, 5.D.
+
 # %% [markdown] exercise="5.D"
 # Write it for a batch. The sentences end at different times: one that has ended is
 # filled with padding (id 0) while the others go on. When all have ended, stop. Read the
@@ -607,7 +616,7 @@ print(tuple(logits.shape))  # a score for each of 10,000 words at each of 20 pla
 # training used: `course.look_ahead_mask`.
 
 
-# %% exercise="5.D"
+# %% exercise="5.D" slide="skip"
 @torch.no_grad()
 def greedy_decode(
     model: course.Transformer,
@@ -679,15 +688,12 @@ check("5.D", greedy_decode)
 # numbers were learned by somebody else.
 
 # %% [markdown] slide="notes"
-# **4 minutes.** Say: greedy decoding is a loop: take the word with the best score,
-# append it, ask again, stop at the end. You write it in the lab, 5.D.
+# **2 minutes.** Say: the same numbers, other code: ours of today.
 #
-# Ask: how often does the encoder run for a translation of 14 tokens, and how often the
-# decoder? And what has to be the same in two programs, so that one can use the weights
-# of the other?
+# Ask: what has to be the same in two programs, so that one can use the weights of the
+# other?
 #
-# Expect: once, and 14 times; then "the names". Names and shapes, and what is computed
-# with them.
+# Expect: "the names". Names and shapes, and what is computed with them.
 
 
 # %% locked=true slide="skip"
@@ -949,17 +955,8 @@ assert (shares[:7].argmax(-1) - torch.arange(6, -1, -1)).abs().float().mean() < 
 # %% [markdown] slide="slide"
 # ## Bugs from the wild: a loss that is too good
 #
-# In published decoders both masks often have the default `None`. What happens to
-# whoever leaves one out? The code runs, all shapes are right, and the loss looks
-# wonderful. (Two more bugs of this kind wait below *Going further*.)
-
-# %% [markdown] slide="notes"
-# **4 minutes.** Say: the first one has the best loss you will ever see.
-#
-# Ask: target words are drawn at random from eleven. How low can an honest loss get?
-#
-# Expect: "zero, if it trains long enough". It is the logarithm of 11, whatever one
-# does. What lies below it is a leak.
+# In published decoders both masks often default to `None`. Whoever forgets one gets no
+# error and a wonderful loss. (Two more bugs wait under *Going further*.)
 
 # %% [markdown] exercise="5.E"
 # In this task the target has **nothing** to do with the source: each of its words is
@@ -968,8 +965,16 @@ assert (shares[:7].argmax(-1) - torch.arange(6, -1, -1)).abs().float().mean() < 
 # only comes near it. Then explain the losses that are printed: which argument of the
 # model's `forward` was `forgotten`? Store its name as a string, spelt as it is there.
 
+# %% [markdown] slide="notes"
+# **4 minutes.** Say: this one has the best loss you will ever see.
+#
+# Ask: target words are drawn at random from eleven. How low can an honest loss get?
+#
+# Expect: "zero, if it trains long enough". It is the logarithm of 11, whatever one
+# does. What lies below it is a leak.
 
-# %% locked=true
+
+# %% locked=true slide="skip"
 def unrelated_pairs(count: int) -> tuple[Tensor, Tensor]:
     """Draw source and target words without asking each other: 1 to 11, start is 12."""
     source, target = torch.randint(1, 12, (2, count, 6))  # each (B, 6)
