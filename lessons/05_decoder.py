@@ -7,12 +7,12 @@
 # Time: {minutes}. Everything runs on your laptop's CPU, without a network.
 
 # %% [markdown] slide="notes"
-# **1 minute.** Say: so far our models could read. Today one learns to write, and at the
-# end your own code writes German.
-#
-# Ask: what does the encoder of lesson 04 give back for a sentence of 13 tokens?
-#
-# Expect: "13 vectors". So why is that not a translation?
+# 45 minutes: who decided on *es*, watched step by step (7), cross-attention and the
+# pencil (3), teacher forcing (3), the layer box by box, dictated to the board (7), the
+# whole Transformer (3), its code writes German (4), where *es* came from, each table
+# after a guess (8), a model that learns to write backwards (4), the loss below its
+# floor (4), questions (2). Leave the stubs for the lab. Usual trouble: where keys and
+# values come from, and which mask goes where; all expect *tired* to decide.
 
 # %% [markdown] slide="slide"
 # ## Who decided on *es*?
@@ -21,16 +21,6 @@
 #
 # German has three words for *it*. They go with the noun: *er* for *der Hund* (the dog),
 # *sie* for *die Straße* (the street), *es* for *das Tier* (the animal).
-
-# %% [markdown] slide="notes"
-# **2 minutes.** Say: whoever translates this has to decide what *it* stands for.
-#
-# Ask, before you press: *es* or *sie*? And if the last word is *wide*?
-#
-# Expect: *es*, then *sie*, from those who know German. Let one of them explain it.
-#
-# Say: the model is right both times. It learned for two minutes, from sentences in
-# which *animal* and *street* never stood together.
 
 # %% [markdown] slide="skip"
 # You don't need to know any German for this lesson, only that a translator can't leave
@@ -116,16 +106,6 @@ looks = {word: round(steps[8].looks[words.index(word)].item(), 2) for word in wo
 assert steps[8].words[0] == "es" and round(steps[8].odds[0], 2) == 0.88
 assert (looks["tired"], looks["street"], looks["animal"]) == (0.32, 0.13, 0.12)
 
-# %% [markdown] slide="notes"
-# **4 minutes.** Ask, before you press: when it writes *es*, which English word should
-# it look at?
-#
-# Expect: "animal", or "it".
-#
-# Say: it looks at *tired* most, and as much at *street* as at *animal*. Step through
-# the sentence: *Tier* looks at *animal* as it should. What the map of step 9 means we
-# shall ask by experiment, at the end.
-
 # %% [markdown] slide="skip"
 # Most steps look where you would have looked: *Tier* at *animal*, *müde* at *tired*.
 # But the step that writes *es* spreads its attention. *tired* gets 0.32 of it, the
@@ -140,14 +120,6 @@ assert (looks["tired"], looks["street"], looks["animal"]) == (0.32, 0.13, 0.12)
 # The words that were **written** ask, and the words that were **read** answer. So the
 # **queries** come from the decoder, and **keys and values** from the encoder's output,
 # which is called the **memory**.
-
-# %% [markdown] slide="notes"
-# **2 minutes.** Ask: cover the picture. Who asks, who is asked, who hands over?
-#
-# Expect: Q from the decoder is quick; some take V from the decoder as well.
-#
-# Say: follow one row of Q through the picture. However long the source is, one vector
-# comes back for each word that asks.
 
 # %%
 show_figure(
@@ -176,14 +148,6 @@ show_figure(
 # projections. How many rows and columns will the weights have, and which of the three
 # words does the second one find? Write it down, then run the cell.
 
-# %% [markdown] slide="notes"
-# **1 minute.** Ask: how many rows, how many columns? Which keys fit the second query?
-#
-# Expect: (2, 3); the last two, equally well.
-#
-# Say: their scores are equal, so they get 0.4717 each, and the first key keeps the
-# rest.
-
 # %% tags=["nbval-check-output"]
 written = torch.tensor([[2.0, 0.0], [0.0, 3.0]])  # (T=2, 2): queries
 memory = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])  # (S=3, 2): keys, values
@@ -197,15 +161,6 @@ show("found", found)  # (T, 2): as many as were written
 # In training the right translation is known. So the decoder need not wait for its own
 # words: it gets the **true** ones, all at once, and at each place it has to say which
 # word comes next. This is called **teacher forcing**.
-
-# %% [markdown] slide="notes"
-# **3 minutes.** Ask: which word has to be predicted in the third row? What would the
-# model do if it could see the whole row?
-#
-# Expect: "zu"; then "copy it".
-#
-# Say: six predictions from one pass, instead of six passes. The white triangle is the
-# price. On the right there is no teacher, and the words above the table are its own.
 
 # %%
 show_figure(
@@ -248,17 +203,6 @@ show("weights", weights)
 #
 # Now you know both looks that a decoder takes. Here is where they stand:
 
-# %% [markdown] slide="notes"
-# **7 minutes.** Say: from bottom to top, box by box; every letter and every mask once.
-# Then the layer on the board, one line for each sublayer, and they dictate: who asks,
-# who is asked, which mask? 5.A is for the lab.
-#
-# Ask: an encoder layer has two sublayers. Which is the third one here? How many of the
-# three attentions need the causal mask?
-#
-# Expect: cross-attention; "two", from those who count the one in the middle. It is one:
-# the source has no future.
-
 # %% slide="fragment"
 show_figure(
     draw.architecture(),
@@ -297,7 +241,7 @@ mine.take("3.C")
 # flag `norm_first`, as in lesson 04.
 
 
-# %% exercise="5.A" slide="skip"
+# %% exercise="5.A"
 class DecoderLayer(nn.Module):
     """Look at what is written, then at the source, then work on each word alone.
 
@@ -400,16 +344,6 @@ print(tuple(layer(x, memory, course.look_ahead_mask(20)).shape))
 # A decoder is a stack of such layers on top of an embedding. All its layers read the
 # **same** memory: the one that comes out of the top of the encoder.
 
-# %% [markdown] slide="notes"
-# **3 minutes.** Ask: layer 1 of the decoder runs beside layer 1 of the encoder. What
-# does it read of the source?
-#
-# Expect: "the output of layer 1". It is the output of the last one, for all layers.
-#
-# Say: 5.B stacks the layers and 5.C puts the halves together, both in the lab. Ask once
-# more: who needs `source_mask`? Both halves, and to forget one is a bug that we shall
-# meet.
-
 # %% tags=["nbval-check-output"] locked=true
 config = course.TransformerConfig(
     source_vocab=8000, target_vocab=10_000, d_model=96, num_heads=6, d_ff=192,
@@ -425,7 +359,7 @@ print(config.stack)  # what Encoder and Decoder take after the size of their voc
 # `Decoder(config.target_vocab, *config.stack)` works.
 
 
-# %% exercise="5.B" slide="skip"
+# %% exercise="5.B"
 class Decoder(nn.Module):
     """Ids of the written words in, one vector per word out.
 
@@ -519,7 +453,7 @@ print(tuple(decoder(ids, memory, course.look_ahead_mask(20)).shape))
 # source's mask is needed wherever that happens.
 
 
-# %% exercise="5.C" slide="skip"
+# %% exercise="5.C"
 class Transformer(nn.Module):
     """Encoder, decoder, and a final linear layer with a bias.
 
@@ -600,15 +534,6 @@ print(tuple(logits.shape))  # a score for each of 10,000 words at each of 20 pla
 # them is **greedy decoding**: begin with the start token, take the word with the
 # highest score, append it, ask again, and stop at the end token.
 
-# %% [markdown] slide="notes"
-# **2 minutes.** Ask: how often does the encoder run for a translation of 14 tokens, and
-# how often the decoder?
-#
-# Expect: once, and 14 times.
-#
-# Say: of the T rows of logits only the last is new; the others answer old questions.
-# You write this loop in the lab, 5.D.
-
 # %% [markdown] exercise="5.D"
 # Write it for a batch. The sentences end at different times: one that has ended is
 # filled with padding (id 0) while the others go on. When all have ended, stop. Read the
@@ -616,7 +541,7 @@ print(tuple(logits.shape))  # a score for each of 10,000 words at each of 20 pla
 # training used: `course.look_ahead_mask`.
 
 
-# %% exercise="5.D" slide="skip"
+# %% exercise="5.D"
 @torch.no_grad()
 def greedy_decode(
     model: course.Transformer,
@@ -687,14 +612,6 @@ check("5.D", greedy_decode)
 # your attention, your layers, your decoder and your loop that run then. Only the
 # numbers were learned by somebody else.
 
-# %% [markdown] slide="notes"
-# **2 minutes.** Say: the same numbers, other code: ours of today.
-#
-# Ask: what has to be the same in two programs, so that one can use the weights of the
-# other?
-#
-# Expect: "the names". Names and shapes, and what is computed with them.
-
 
 # %% locked=true slide="skip"
 def one_step(kind: type[nn.Module]) -> None:
@@ -739,15 +656,6 @@ print(translate("The dog did not cross the street because it was too tired."))
 # away and see what changes. We let the decoder write up to *weil*, and for the **one
 # step** that writes the pronoun we forbid the cross-attention to look at one English
 # word.
-
-# %% [markdown] slide="notes"
-# **5 minutes.** Ask, before you press: remember the map: *tired* 0.32, *street* 0.13,
-# *animal* 0.12. Hiding which word will take *es* away?
-#
-# Expect: "tired".
-#
-# Say: it is *animal*, from 0.88 to 0.01. Then the twin sentence: which word must be
-# hidden to lose *sie*? All say *street*. It changes nothing.
 
 # %% [markdown] slide="skip"
 # You have the tool for this: it is the mask of the cross-attention. It may be (T, S),
@@ -802,14 +710,6 @@ row("all visible", pronouns(WIDE, BEGUN))
 for word in ("animal", "cross", "street", "it", "too", "wide"):
     row(f"no {word}", pronouns(WIDE, BEGUN, word))
 
-# %% [markdown] slide="notes"
-# **3 minutes.** Ask: *street* is hidden and *sie* stays. Who else knows of the street?
-#
-# Expect: silence, then "the German sentence".
-#
-# Say: the decoder takes two looks. *die Straße* stands in what it has written. Change
-# that, and the pronoun changes.
-
 # %% [markdown] slide="skip"
 # Hiding *street* changes nothing at all, and hiding *wide* brings *es* back, with 0.80.
 # Put the two tables together. Without its adjective, either sentence gets *es*: with
@@ -852,15 +752,6 @@ row("no animal", pronouns(sentence, BEGUN, "animal"))
 #
 # A Transformer from your classes, with initial weights, and a task that you can check
 # at a glance: read a few letters and write them backwards.
-
-# %% [markdown] slide="notes"
-# **2 minutes.** Ask: what will the map of the cross-attention look like, once it can
-# write words backwards?
-#
-# Expect: the anti-diagonal, from those who remember lesson 02.
-#
-# Say: find teacher forcing in the training loop: `target[:, :-1]` goes in,
-# `target[:, 1:]` is wanted.
 
 # %% [markdown] slide="skip"
 # Find teacher forcing in the loop below: `target[:, :-1]`, the words without the last
@@ -944,14 +835,6 @@ show_figure(
 assert exact > 0.9
 assert (shares[:7].argmax(-1) - torch.arange(6, -1, -1)).abs().float().mean() < 1
 
-# %% [markdown] slide="notes"
-# **2 minutes.** Ask: nobody told it where to look. Where did it find that out?
-#
-# Expect: "from the examples". From the loss, through the weights of the attention.
-#
-# Say: here the map and the task agree. After the experiment with *es* you know that
-# this is a lucky case.
-
 # %% [markdown] slide="slide"
 # ## Bugs from the wild: a loss that is too good
 #
@@ -964,14 +847,6 @@ assert (shares[:7].argmax(-1) - torch.arange(6, -1, -1)).abs().float().mean() < 
 # choice. Compute this `floor` from the 11, to three decimals or more; a measured loss
 # only comes near it. Then explain the losses that are printed: which argument of the
 # model's `forward` was `forgotten`? Store its name as a string, spelt as it is there.
-
-# %% [markdown] slide="notes"
-# **4 minutes.** Say: this one has the best loss you will ever see.
-#
-# Ask: target words are drawn at random from eleven. How low can an honest loss get?
-#
-# Expect: "zero, if it trains long enough". It is the logarithm of 11, whatever one
-# does. What lies below it is a leak.
 
 
 # %% locked=true slide="skip"
@@ -1455,15 +1330,6 @@ print("the same after: ", torch.allclose(after, by_torch(ours), rtol=0, atol=1e-
 # What you have not done yet is to train it on language. The masks were lent to you, and
 # so was the training loop. In lesson 06 you build both, and your Transformer learns to
 # translate.
-
-# %% [markdown] slide="notes"
-# **2 minutes.** Ask: each of you draws the decoder layer from memory, with Q, K, V and
-# the masks, and compares with a neighbour.
-#
-# Expect: V from the decoder, and the causal mask in the middle.
-#
-# Say: next time you build the masks, and your model learns German. Then take their
-# questions.
 
 # %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),
