@@ -3,23 +3,32 @@
 #
 # **How can a model write, word by word, while it keeps an eye on what it has read?**
 #
-# You need: lessons 03 and 04. Time: {minutes}. Everything runs on your laptop's CPU,
-# without a network.
-
-# %% [markdown] slide="subslide"
-# At the end of this lesson you can
-#
-# - build a decoder layer, a decoder and the whole Transformer of 2017;
-# - count its parameters with a pencil;
-# - let it write: greedy decoding for a whole batch;
-# - tell by measurement when a model cheats, reads padding, or does not listen;
-# - read BERT, GPT and T5 as three readings of one figure.
+# You need: attention with several heads (lesson 03) and the encoder (lesson 04).
+# Time: {minutes}. Everything runs on your laptop's CPU, without a network.
 
 # %% [markdown] slide="notes"
-# 45 minutes: why (3), the figure, box by box (8), live coding of 5.A (12), the call of
-# 5.C (5), greedy decoding on the reversing model (7), the loss below the floor (5),
-# three readings (5). Leave 5.B, 5.D, 5.G, 5.H for the lab. Usual trouble: where keys
-# and values come from, and which mask goes where.
+# 45 minutes: who decided on *es*, watched step by step (7), cross-attention and the
+# pencil (3), teacher forcing (3), the layer box by box, dictated to the board (7), the
+# whole Transformer (3), its code writes German (4), where *es* came from, each table
+# after a guess (8), a model that learns to write backwards (4), the loss below its
+# floor (4), questions (2). Leave the stubs for the lab. Usual trouble: where keys and
+# values come from, and which mask goes where; all expect *tired* to decide.
+
+# %% [markdown] slide="slide"
+# ## Who decided on *es*?
+#
+# > The animal did not cross the street because **it** was too tired.
+#
+# German has three words for *it*. They go with the noun: *er* for *der Hund* (the dog),
+# *sie* for *die Straße* (the street), *es* for *das Tier* (the animal).
+
+# %% [markdown] slide="skip"
+# You don't need to know any German for this lesson, only that a translator can't leave
+# the question open. If *it* is the animal, German says *es*; if it is the street,
+# German says *sie*. Below is the translator that you met in lesson 00, a small
+# Transformer that comes with the course. Which of the two words will it write in the
+# first sentence, which in the second? And a harder question, to which this lesson will
+# come back: how could you find out what made it choose?
 
 # %%
 import math
@@ -30,108 +39,216 @@ from torch import Tensor, nn
 
 from helpers import pretrained, show
 from helpers.checks import check
+from helpers.corpora.language.lookup import lookup
+from helpers.corpora.language.words import parted
+from helpers.corpora.vocabulary import END, START
+from helpers.experiments.bundled import load_translator
+from helpers.experiments.writing import (
+    cross_maps,
+    fill,
+    letters_backwards,
+    to_ids,
+    to_words,
+    watch,
+)
+from helpers.figures import decoder as watching
 from helpers.figures import show_figure
 from helpers.figures import transformer as draw
+from helpers.figures.play import play
+from helpers.generation import decoding
 from helpers.models import transformer as course
 from helpers.models.attention import attention
 from helpers.models.encoder import Encoder, EncoderLayer
 from helpers.models.layers import FeedForward
-from helpers.models.multi_head import MultiHeadAttention
 from helpers.models.positions import PositionalEncoding, TokenEmbedding
+from helpers.student.own_parts import OwnParts
 
 _ = torch.manual_seed(5)
 
-# %% [markdown]
-# **Letters in shape comments**: `B` batch, `T` target length (queries), `S` source
-# length (keys), `D` d_model, `H` heads, `F` d_ff, `V` vocabulary. *Memory* is the
-# encoder's output. A mask is boolean, and True means "may attend".
+# %% tags=["nbval-check-output"] slide="fragment" locked=true
+TIRED = "The animal did not cross the street because it was too tired."
+WIDE = TIRED.replace("tired", "wide")
+
+german = load_translator("de")
+for sentence in (TIRED, WIDE):
+    print(german(sentence))
+
+# %% [markdown] slide="skip"
+# It is right both times. An encoder could not have done this. It gives back one vector
+# for each word that it has read, and in the same order, but in German *war* (was) has
+# moved to the end, *did* is gone, and a comma has appeared. So a second network does
+# the writing, the **decoder**. It writes one word at a time. At each step
+# it gets the words that it has written so far, looks at what the encoder has made of
+# the English sentence, and gives every word of its vocabulary a probability of coming
+# next. The likeliest one is appended, and with it the next step begins. A model that
+# goes on from its own output in this way is called **autoregressive**.
+
+# %% [markdown] slide="skip"
+# At the end of this lesson you can
+#
+# - build a decoder layer, a decoder and the whole Transformer of 2017;
+# - let it write a sentence, and say what it may look at while it does;
+# - find out by experiment where a word of a translation came from;
+# - tell by measurement when a model cheats, reads padding, or does not listen.
+
+# %% [markdown] slide="subslide"
+# Now watch the translator write. The picture stands at the step that writes *es*. Each
+# English word is the darker, the more attention this step gives to it. Before you look
+# closely: which English word should the decoder look at, in order to choose between
+# *es* and *sie*? Then move the slider to step 1 and follow the sentence to its end, and
+# change *tired* to *wide*.
+
+# %% slide="fragment"
+runs = {end: watch(german, TIRED.replace("tired", end)) for end in ("tired", "wide")}
+play(watching.writing(runs))
+words, steps = runs["tired"]
+looks = {word: round(steps[8].looks[words.index(word)].item(), 2) for word in words}
+assert steps[8].words[0] == "es" and round(steps[8].odds[0], 2) == 0.88
+assert (looks["tired"], looks["street"], looks["animal"]) == (0.32, 0.13, 0.12)
+
+# %% [markdown] slide="skip"
+# Most steps look where you would have looked: *Tier* at *animal*, *müde* at *tired*.
+# But the step that writes *es* spreads its attention. *tired* gets 0.32 of it, the
+# largest share, and *street* gets 0.13, even a little more than *animal* with 0.12. Has
+# it chosen *es* because of *tired*? Does *animal* matter at all? A map does not say.
+# You will settle it for this sentence by an experiment, on a Transformer that you have
+# written yourself, and for that you need the decoder first.
 
 # %% [markdown] slide="slide"
-# ## Why: an encoder can read, but it can't write
+# ## Cross-attention: the written asks the read
 #
-# An encoder gives back one vector per word that went in. A translation has another
-# number of words in another order: *potato* becomes *pomme de terre*, *forty-two*
-# becomes *zweiundvierzig*, two-and-forty.
+# The words that were **written** ask, and the words that were **read** answer. So the
+# **queries** come from the decoder, and **keys and values** from the encoder's output,
+# which is called the **memory**.
 
-# %% tags=["nbval-check-output"]
-reader = Encoder(vocab_size=100, d_model=12, num_heads=3, d_ff=24, num_layers=1)
-for words in (1, 2, 5):
-    read = reader(torch.ones(1, words, dtype=torch.long))
-    print(f"{words} words in, {read.shape[1]} vectors out")
-
-# %% [markdown]
-# So a second network writes: one word at a time, and after each word it looks at two
-# things. What have I written so far? And what does the source say? The first look is
-# self-attention. The second is new: **cross-attention**.
-
-# %% slide="slide"
+# %%
 show_figure(
-    draw.architecture(),
-    "The Transformer. Left, the encoder: embedding and positions, then N layers of "
-    "self-attention and feed-forward, each with add and norm; its output is the "
-    "memory. Right, the decoder: self-attention without the future, cross-attention "
-    "that gets the memory from the left, feed-forward; on top a final layer and a "
-    "softmax that give the next word.",
-)
+    watching.cross_flow(["it", "was", "too", "tired", "(padding)"],
+                        ["weil", "es", "zu"], hidden=1),
+    "Cross-attention. The decoder's vectors of three written words become Q; the "
+    "memory of five read words, the last of them padding, becomes K and V. Q times K "
+    "transposed gives scores, three rows and five columns. A mask sets the column of "
+    "the padding to minus infinity before the softmax. Weights times V is the output, "
+    "with a row for each of the three written words.",
+)  # fmt: skip
 
-# %% [markdown]
-# Walk through it, from bottom to top. Words become vectors and get positions. On the
-# left all words look at all words. On the right each word looks at those **before** it,
-# then at the **memory**, then thinks for itself. The last layer turns each vector into
-# a score per word. (Our drawing of figure 1 of Vaswani et al. 2017.)
+# %% [markdown] slide="skip"
+# This is attention as you know it from lesson 02, with one difference: the two sides
+# are different sentences. It is called **cross-attention**. Each German word becomes a
+# query, "what do I need from the English sentence to go on?", and is compared with a
+# key of each English word. So the matrix of weights has a row for each of the T words
+# written and a column for each of the S words read, and it need not be square. The
+# output has T rows again, and that is how the two sentences may differ in length. One
+# mask enters here: columns that are padding get the score minus infinity, as in lesson
+# 04. There is nothing else to hide, for the whole source was there before the first
+# word was written.
 
-# %% [markdown] slide="slide"
-# ## By hand: two written words look at three read ones
-#
-# In cross-attention the **queries** come from the decoder, **keys and values** from the
-# memory. Take two queries and three memory vectors, without projections. Take a pencil:
-# how many rows do the weights have, how many columns?
+# %% [markdown] slide="subslide"
+# Do it by hand, with a pencil: two written words look at three read ones, without
+# projections. How many rows and columns will the weights have, and which of the three
+# words does the second one find? Write it down, then run the cell.
 
 # %% tags=["nbval-check-output"]
 written = torch.tensor([[2.0, 0.0], [0.0, 3.0]])  # (T=2, 2): queries
 memory = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])  # (S=3, 2): keys, values
 found, weights = attention(written, memory, memory, need_weights=True)
-show("weights", weights)  # (T, S): a row per written word
+show("weights", weights)  # (T, S): a row for each written word
 show("found", found)  # (T, 2): as many as were written
 
-# %% [markdown]
-# The second word finds its answer in the last two of the words read, 0.4717 each.
-# However long the source is, one vector per *written* word comes back: that is what
-# lets the two sentences have different lengths.
-
 # %% [markdown] slide="slide"
-# ## No look at the future
+# ## What training looks like: teacher forcing
 #
-# In training the decoder gets the whole translation at once, and at each place it has
-# to say the word that comes next. It must not look there. The **look-ahead mask** is
-# True where the key stands at the query or before it. (Lesson 06 builds it.)
+# In training the right translation is known. So the decoder need not wait for its own
+# words: it gets the **true** ones, all at once, and at each place it has to say which
+# word comes next. This is called **teacher forcing**.
 
-# %% tags=["nbval-check-output"]
-future_hidden = course.look_ahead_mask(3)  # (T, T)
-show("may attend", future_hidden.int())
+# %%
+show_figure(
+    watching.forcing(["weil", "es", "zu", "müde", "war"]),
+    "Two tables with a row for each word to be said and a column for each word given. "
+    "In both only the lower triangle is filled: a row sees the words up to its own "
+    "place, and has to say the next one. On the left, in training, the given words are "
+    "the true ones and all rows are computed at once. On the right, in use, they are "
+    "the words that the model wrote itself, row by row.",
+)
+
+# %% [markdown] slide="skip"
+# One sentence gives a whole handful of tasks: after *start* say *weil*, after *start
+# weil* say *es*, and so on, all of them in a single pass. But the answer to each task
+# stands one place to the right, in plain sight. A model that may look there learns to
+# copy it and nothing else. So the decoder's self-attention gets a **causal mask** (also
+# called a look-ahead mask): a word may look at itself and at the words before it, and
+# at none after it. You build this mask in lesson 06; until then you use the course's.
+# Here it is, True where a word may look, and what it does to the weights of three
+# words. What must the first row be?
+
+# %% tags=["nbval-check-output"] slide="skip"
+may_look = course.look_ahead_mask(3)  # (T, T), True = may attend
+show("may look", may_look.int())
 own = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])  # (T=3, 2)
-_, weights = attention(own, own, own, future_hidden, need_weights=True)
+_, weights = attention(own, own, own, may_look, need_weights=True)
 show("weights", weights)
 
-# %% [markdown]
-# The first word can only look at itself: 1.0000. The source needs no such mask. All of
-# it is there before the first word is written. It needs a *padding mask* instead, as in
-# lesson 04.
+# %% [markdown] slide="skip"
+# The first word has only itself to look at, so its whole weight is 1.0000. When the
+# model is used, there is no teacher any more. It goes on from its own words, and if one
+# of them is wrong, it stands in the middle of a sentence such as it has never seen in
+# training, where every beginning was correct. This difference between training and use
+# is called **exposure bias**, because the model has only been exposed to true
+# beginnings. You will see later in this lesson what a wrong word does to the words
+# behind it.
+
+# %% [markdown] slide="slide"
+# ## The decoder layer
+#
+# Now you know both looks that a decoder takes. Here is where they stand:
+
+# %% slide="fragment"
+show_figure(
+    draw.architecture(),
+    "The Transformer. Left, the encoder: embedding and positions, then N layers of "
+    "self-attention, which takes Q, K and V from below and the padding mask of the "
+    "source, and feed-forward, each with add and norm; its output is the memory. "
+    "Right, the decoder: self-attention with the causal mask; cross-attention, which "
+    "takes Q from below, K and V from the memory, and the padding mask of the source; "
+    "feed-forward; on top a final layer and a softmax that give the next word.",
+)
+
+# %% [markdown] slide="skip"
+# Walk through the right half. The words written so far become vectors and get their
+# positions. Then they look at each other, through the causal mask. Then they look at
+# the memory: K and V come in from the left, and only Q comes from below. Then each
+# vector is worked on by itself, in the feed-forward network of lesson 04. Around each
+# of the three **sublayers** leads a residual connection, as in the encoder. On top, a
+# last linear layer turns each vector into one score per word. (The drawing follows
+# figure 1 of Vaswani et al. 2017.)
+
+# %% [markdown] slide="skip"
+# In comments about shapes, `T` is the length of the target (the words that ask) and `S`
+# that of the source (the words that are asked). A mask is boolean, and True means "may
+# attend". The attention in your layer is the one that you wrote in 3.C, if that has
+# passed.
+
+# %% locked=true slide="skip"
+mine = OwnParts()
+mine.take("3.C")
 
 # %% [markdown] exercise="5.A" slide="slide"
-# Build the layer. It has three sublayers: self-attention, cross-attention (each a
-# `MultiHeadAttention(d_model, num_heads)`), feed-forward. Each has a residual
-# connection, dropout on what it adds, and a layer norm of its own: norm1, norm2, norm3.
-# Pre-norm and post-norm are the flag `norm_first`, as in lesson 04.
+# Build the layer. It has three sublayers: `self_attention`, `cross_attention` (each a
+# `mine.MultiHeadAttention(d_model, num_heads)`) and `feed_forward`. Around each of
+# them: a residual connection, dropout on the sublayer's result before it is added, and
+# a layer norm of its own, `norm1`, `norm2`, `norm3`. Pre-norm and post-norm are the
+# flag `norm_first`, as in lesson 04.
 
 
 # %% exercise="5.A"
 class DecoderLayer(nn.Module):
-    """Look at what is written, then at the source, then think.
+    """Look at what is written, then at the source, then work on each word alone.
 
     Args:
         d_model, num_heads, d_ff: as in the encoder layer
         dropout: share of what each sublayer adds that is dropped in training
+        activation: of the feed-forward, "relu" or "gelu"
         norm_first: pre-norm; by default post-norm
     """
 
@@ -141,18 +258,19 @@ class DecoderLayer(nn.Module):
         num_heads: int,
         d_ff: int,
         dropout: float = 0.1,
+        activation: str = "relu",
         norm_first: bool = False,
     ) -> None:
         super().__init__()
         self.norm_first = norm_first
         self.dropout = nn.Dropout(dropout)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        ### BEGIN SOLUTION
-        self.self_attention = MultiHeadAttention(d_model, num_heads)
-        self.cross_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff, activation)
         self.norm1 = nn.LayerNorm(d_model)
         self.norm2 = nn.LayerNorm(d_model)
         self.norm3 = nn.LayerNorm(d_model)
+        ### BEGIN SOLUTION
+        self.self_attention = mine.MultiHeadAttention(d_model, num_heads)
+        self.cross_attention = mine.MultiHeadAttention(d_model, num_heads)
         ### END SOLUTION
 
     def forward(
@@ -194,7 +312,7 @@ check("5.A", DecoderLayer)
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
 #
-# `MultiHeadAttention` takes (query, key, value, mask). For each of the two attentions:
+# The attention takes (query, key, value, mask). For each of the two attentions:
 # who asks, and who is looked at?
 # </details>
 # <details><summary>Hint 2: a pointer</summary>
@@ -209,20 +327,36 @@ check("5.A", DecoderLayer)
 # drop out, add to x; in post-norm: normalise the sum.
 # </details>
 
-# %%
+# %% locked=true slide="skip"
+mine.take("5.A", DecoderLayer)
 x, memory = torch.randn(64, 20, 300), torch.randn(64, 17, 300)  # (B, T, D), (B, S, D)
-layer = DecoderLayer(d_model=300, num_heads=6, d_ff=600)
+layer = mine.DecoderLayer(d_model=300, num_heads=6, d_ff=600)
 print(tuple(layer(x, memory, course.look_ahead_mask(20)).shape))
 
-# %% [markdown]
-# `target_mask` has no default on purpose. Published decoders often default to
-# `mask=None`, and their demos run without one: a decoder that sees the future unless
-# you forbid it. You will see below what that costs.
+# %% [markdown] slide="skip"
+# Twenty words asked, seventeen were asked, and twenty vectors came back. `target_mask`
+# has no default on purpose: whoever forgets it should get an error, and not a decoder
+# that sees the future.
 
-# %% [markdown] exercise="5.B" slide="slide"
-# Stack them. A decoder embeds the target's words, adds positions, and runs its layers
-# one after the other. All layers read the **same** memory. Use the course's
-# `course.DecoderLayer`: it takes the same arguments as yours (`norm_first` by name).
+# %% [markdown] slide="slide"
+# ## The decoder, and the whole Transformer
+#
+# A decoder is a stack of such layers on top of an embedding. All its layers read the
+# **same** memory: the one that comes out of the top of the encoder.
+
+# %% tags=["nbval-check-output"] locked=true
+config = course.TransformerConfig(
+    source_vocab=8000, target_vocab=10_000, d_model=96, num_heads=6, d_ff=192,
+    num_layers=2,
+)  # fmt: skip
+print(config.stack)  # what Encoder and Decoder take after the size of their vocabulary
+
+# %% [markdown] exercise="5.B"
+# Stack the layers. A decoder embeds the target's words, adds positions, applies
+# dropout, and runs its layers one after the other. Build each of them as
+# `mine.DecoderLayer`, which is yours if 5.A has passed, and hand all the options on.
+# The arguments stand in the order of `config.stack`, so that
+# `Decoder(config.target_vocab, *config.stack)` works.
 
 
 # %% exercise="5.B"
@@ -231,7 +365,7 @@ class Decoder(nn.Module):
 
     Args:
         vocab_size: V of the target
-        d_model, num_heads, d_ff, dropout, norm_first: for each layer
+        d_model, num_heads, d_ff, dropout, activation, norm_first: for each layer
         num_layers: how many layers, each with weights of its own
         max_length: the longest target
     """
@@ -245,6 +379,7 @@ class Decoder(nn.Module):
         num_layers: int,
         max_length: int = 512,
         dropout: float = 0.1,
+        activation: str = "relu",
         norm_first: bool = False,
     ) -> None:
         super().__init__()
@@ -254,9 +389,7 @@ class Decoder(nn.Module):
         self.norm = nn.LayerNorm(d_model) if norm_first else nn.Identity()
         ### BEGIN SOLUTION
         self.layers = nn.ModuleList(
-            course.DecoderLayer(
-                d_model, num_heads, d_ff, dropout, norm_first=norm_first
-            )
+            mine.DecoderLayer(d_model, num_heads, d_ff, dropout, activation, norm_first)
             for _ in range(num_layers)
         )
         ### END SOLUTION
@@ -301,42 +434,37 @@ check("5.B", Decoder)
 # same layer six times would share its weights.
 # </details>
 
-# %%
-ids = torch.randint(1, 10_000, (64, 20))  # (B, T)
-decoder = Decoder(10_000, d_model=300, num_heads=6, d_ff=600, num_layers=2)
+# %% locked=true slide="skip"
+mine.take("5.B", Decoder)
+decoder = mine.Decoder(config.target_vocab, *config.stack)
+ids = torch.randint(1, config.target_vocab, (64, 20))  # (B, T)
+memory = torch.randn(64, 17, config.d_model)  # (B, S, D)
 print(tuple(decoder(ids, memory, course.look_ahead_mask(20)).shape))
 
-# %% [markdown]
-# Vectors, not words: 300 numbers per place. One of our sources says that its decoder
-# also has an output layer; its code has none there. It stands in the Transformer, and
-# so does ours.
+# %% [markdown] slide="skip"
+# These are vectors and not words yet: 96 numbers for each of the 20 places. What turns
+# a vector into scores for words is one more linear layer. It does not belong to the
+# decoder, but to the Transformer, which you build next.
 
 # %% [markdown] exercise="5.C" slide="slide"
-# Put the halves together. `encode` reads the source, once. `decode` writes: it returns
+# Put the halves together. `encode` reads the source. `decode` writes: it returns
 # **logits**, a raw score for every word of the target's vocabulary, at every place.
 # `forward` does both, as training needs it. Think about who looks at the source: the
 # source's mask is needed wherever that happens.
-
-# %%
-config = course.TransformerConfig(
-    source_vocab=8000, target_vocab=10_000, d_model=96, num_heads=6, d_ff=192,
-    num_layers=2,
-)  # fmt: skip
-print(config.stack)  # what Encoder and Decoder take after the size of their vocabulary
 
 
 # %% exercise="5.C"
 class Transformer(nn.Module):
     """Encoder, decoder, and a final linear layer with a bias.
 
-    Use `Encoder(vocab_size, *config.stack)` and `course.Decoder`, which takes the same.
+    Use `Encoder(vocab_size, *config.stack)` and `mine.Decoder`, which takes the same.
     """
 
     def __init__(self, config: course.TransformerConfig) -> None:
         super().__init__()
         ### BEGIN SOLUTION
         self.encoder = Encoder(config.source_vocab, *config.stack)
-        self.decoder = course.Decoder(config.target_vocab, *config.stack)
+        self.decoder = mine.Decoder(config.target_vocab, *config.stack)
         self.final_layer = nn.Linear(config.d_model, config.target_vocab)
         ### END SOLUTION
 
@@ -393,118 +521,27 @@ check("5.C", Transformer)
 # then the final layer. forward: encode, then decode with what it gave.
 # </details>
 
-# %%
+# %% slide="skip"
 source = torch.randint(1, 8000, (64, 17))  # (B, S)
 target = torch.randint(1, 10_000, (64, 20))  # (B, T)
 logits = Transformer(config)(source, target, None, course.look_ahead_mask(20))
 print(tuple(logits.shape))  # a score for each of 10,000 words at each of 20 places
 
-# %% [markdown] exercise="5.D" slide="slide"
-# How large is it? Don't build the model or parts of it: count, from the numbers in
-# `config` alone. Every linear layer has a matrix and a bias, a layer norm a gain and a
-# bias. Positions are computed, not learned. Take post-norm, where the stacks end
-# without a further norm. Begin with one attention on paper.
-
-
-# %% exercise="5.D"
-def count_parameters(config: course.TransformerConfig) -> int:
-    """Count the learned numbers of a post-norm Transformer.
-
-    Args:
-        config: source_vocab, target_vocab, d_model, num_heads, d_ff, num_layers, ...
-
-    Returns:
-        What sum(p.numel() for p in model.parameters()) would give.
-    """
-    d, f = config.d_model, config.d_ff
-    ### BEGIN SOLUTION
-    #: attention = ...
-    #: feed_forward = ...
-    #: norm = ...
-    attention = 4 * (d * d + d)  # W_q, W_k, W_v, W_o
-    feed_forward = (d * f + f) + (f * d + d)
-    norm = 2 * d
-    encoder_layer = attention + feed_forward + 2 * norm
-    decoder_layer = 2 * attention + feed_forward + 3 * norm
-    embeddings = (config.source_vocab + config.target_vocab) * d
-    final_layer = d * config.target_vocab + config.target_vocab
-    layers = config.num_layers * (encoder_layer + decoder_layer)
-    return embeddings + layers + final_layer
-    ### END SOLUTION
-
-
-# %%
-check("5.D", count_parameters)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint 1: a question</summary>
-#
-# How many numbers does `nn.Linear(3, 5)` hold? Does a second head need a further
-# matrix, or does it take its share of one?
-# </details>
-# <details><summary>Hint 2: a pointer</summary>
-#
-# One layer each first: boxes of the figure, from bottom to top. Then times num_layers,
-# plus two embeddings, plus the final layer.
-# </details>
-
-# %%
-print(f"by your formula {count_parameters(config):,}")
-numel = sum(p.numel() for p in course.Transformer(config).parameters())
-print(f"by counting     {numel:,}")
-
-# %% [markdown]
-# Your terms count real models, too. Here a layer of the pretrained encoder of lesson 04
-# and a layer of the course's small GPT-2, beside an *encoder* layer of ours with the
-# same width (and d_ff four times that).
-
-# %% tags=["nbval-check-output"]
-from transformers import GPT2LMHeadModel
-
-bert = pretrained.load_encoder()
-with pretrained.quiet():
-    gpt2 = GPT2LMHeadModel.from_pretrained(pretrained.path("gpt2")).eval()
-layers = {"BERT's kind": bert.encoder.layer[0], "GPT-2's kind": gpt2.transformer.h[0]}
-for name, one in layers.items():
-    d = next(one.parameters()).shape[0]
-    ours = sum(p.numel() for p in EncoderLayer(d, 4, 4 * d).parameters())
-    counted = sum(p.numel() for p in one.parameters())
-    print(
-        f"{name:13} d_model {d}: {counted:,} parameters, like ours: {counted == ours}"
-    )
-
-# %% [markdown]
-# Both layers have exactly the parts of an *encoder* layer, although GPT is called a
-# decoder. Keep that in mind for the end of the lesson.
-
-# %% tags=["nbval-check-output"]
-with torch.device("meta"):  # sizes only, nothing is stored
-    base = course.Transformer(course.TransformerConfig(37_000, 37_000))
-million = sum(p.numel() for p in base.parameters()) / 1e6
-shared = 2 * 37_000 * 512 / 1e6
-print(f"the paper's base model: {million:.1f} million, three tables of words apart")
-print(f"with one table for all three: {million - shared:.1f} million")
-
-# %% [markdown]
-# The paper reports 65 million for its base model, near the second number: it shares one
-# table between both embeddings and the final layer. (Vaswani et al. 2017, section 3.4
-# and table 3; about 37,000 tokens, shared by both languages.)
-
 # %% [markdown] slide="slide"
 # ## Let it write
 #
-# A trained Transformer gives scores for the next word. Whoever uses it has to turn them
-# into a text. The simplest way is **greedy**: begin with a start token, take the word
-# with the highest score, append it, ask again, stop at the end token.
+# The logits say how well each word would fit next. The simplest way to make a text of
+# them is **greedy decoding**: begin with the start token, take the word with the
+# highest score, append it, ask again, and stop at the end token.
 
-# %% [markdown] exercise="5.E"
+# %% [markdown] exercise="5.D"
 # Write it for a batch. The sentences end at different times: one that has ended is
 # filled with padding (id 0) while the others go on. When all have ended, stop. Read the
 # source only once, and call `decode` once per word. While writing, use the mask that
 # training used: `course.look_ahead_mask`.
 
 
-# %% exercise="5.E"
+# %% exercise="5.D"
 @torch.no_grad()
 def greedy_decode(
     model: course.Transformer,
@@ -547,7 +584,7 @@ def greedy_decode(
 
 
 # %%
-check("5.E", greedy_decode)
+check("5.D", greedy_decode)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -568,34 +605,163 @@ check("5.E", greedy_decode)
 # </details>
 
 # %% [markdown] slide="subslide"
-# A model to try it on: it learns to write words backwards. The pairs are random
-# letters, so no real word is among them on purpose. Ids: 0 padding, 1 to 26 letters, 27
-# start, 28 end.
+# ### Your code writes German
+#
+# Now put everything together. `fill` copies the weights of the translator into a
+# Transformer that is built from **your** classes, part by part, by their names. It is
+# your attention, your layers, your decoder and your loop that run then. Only the
+# numbers were learned by somebody else.
+
+
+# %% locked=true slide="skip"
+def one_step(kind: type[nn.Module]) -> None:
+    """What a step of training does, for a Transformer that took over the weights."""
+    model = fill(kind(german.model.config), german.model)
+    source, target = torch.randint(3, 300, (2, 16, 12))  # each (B, S)
+    logits = model(source, target, None, course.look_ahead_mask(12))
+    F.cross_entropy(logits.mT, target).backward()
+
+
+mine.take("5.C", Transformer, step=one_step)
+mine.take("5.D", greedy_decode)
 
 # %%
-START, END, LONGEST = 27, 28, 7
+translator = fill(mine.Transformer(german.model.config), german.model)
 
 
-def random_pairs(count: int) -> tuple[Tensor, Tensor]:
-    """Random letters and the same backwards, between start and end."""
-    source = torch.zeros(count, LONGEST, dtype=torch.long)  # (B, S)
-    target = torch.zeros(count, LONGEST + 2, dtype=torch.long)  # (B, S + 2)
-    target[:, 0] = START
-    for row, length in enumerate(torch.randint(2, LONGEST + 1, (count,)).tolist()):
-        letters = torch.randint(1, 27, (length,))
-        source[row, :length] = letters
-        target[row, 1 : length + 1], target[row, length + 1] = letters.flip(0), END
-    return source, target
+def translate(sentence: str) -> str:
+    """English to German, word by word."""
+    source = torch.tensor([lookup(sentence).ids])  # (B=1, S)
+    ids = mine.greedy_decode(translator, source, None, START, END, max_new_tokens=24)
+    return german.target.decode(ids[0])
 
 
-# %% [markdown]
-# And a loop that trains it. At each place the decoder sees the words before and is
-# asked for the next: `target[:, :-1]` goes in, `target[:, 1:]` is wanted. The loss is
-# cross-entropy, padding ignored; Adam has the paper's betas and epsilon, and a rate
-# that rises and falls. Lesson 06 takes this cell apart.
+print(translate(TIRED))
+print(mine)
+
+# %% [markdown] slide="skip"
+# There it is. Translate some sentences of your own: change the next line, and run it as
+# often as you like. The model knows a little language of everyday things. Try *The old
+# woman gave the boy the book.*, or *Did the dog eat the cake?*, and exchange *animal*
+# for *cat* or *dog* in the running sentence. Which pronoun do you expect for each? (A
+# word that the language lacks gets an answer that names it.)
+
+# %% slide="skip"
+print(translate("The dog did not cross the street because it was too tired."))
+
+# %% [markdown] slide="slide"
+# ## Where did *es* come from?
+#
+# Back to the question from the beginning. To find out whether a word matters, take it
+# away and see what changes. We let the decoder write up to *weil*, and for the **one
+# step** that writes the pronoun we forbid the cross-attention to look at one English
+# word.
+
+# %% [markdown] slide="skip"
+# You have the tool for this: it is the mask of the cross-attention. It may be (T, S),
+# with a row for each German word, so we set a single field to False, in the last row.
+# The function below returns the probabilities of the three pronouns. Remember the map:
+# *tired* had 0.32 of the attention, *street* 0.13, and *animal* 0.12. Hiding which of
+# the words will take *es* away? Write down your guess.
 
 
-# %% locked=true
+# %% slide="skip"
+@torch.no_grad()
+def pronouns(sentence: str, begun: str, hidden: str | None = None) -> dict[str, float]:
+    """How likely er, es and sie come next, with one English word hidden."""
+    source = torch.tensor([german.source.encode(sentence)])  # (1, S)
+    written = torch.tensor([german.target.encode(begun)[:-1]])  # (1, T), without END
+    T, S = written.shape[1], source.shape[1]
+    may_look = torch.ones(T, S, dtype=torch.bool)
+    if hidden:
+        may_look[-1, 1 + parted(sentence).index(hidden)] = False  # START is at place 0
+    memory = translator.encode(source)
+    logits = translator.decode(written, memory, course.look_ahead_mask(T), may_look)
+    odds = logits[0, -1].softmax(-1)  # (V,)
+    return {word: odds[german.target.encode(word)[1]].item() for word in FORMS}
+
+
+FORMS = ("er", "es", "sie")
+BEGUN = "Das Tier überquerte die Straße nicht, weil"
+
+
+def row(name: str, odds: dict[str, float]) -> None:
+    """Print a line of the tables below."""
+    print(f"{name:12}", *(f"{word} {share:.2f}  " for word, share in odds.items()))
+
+
+# %% tags=["nbval-check-output"] slide="fragment"
+row("all visible", pronouns(TIRED, BEGUN))
+for word in ("animal", "cross", "street", "it", "too", "tired"):
+    row(f"no {word}", pronouns(TIRED, BEGUN, word))
+
+# %% [markdown] slide="skip"
+# It is *animal*. Without it, the probability of *es* falls from 0.88 to 0.01. You may
+# take any of the other words away, and *es* stays. That holds for *street*, with as
+# much attention as *animal*, and it holds for *tired*, with more than twice as much.
+# So attention has told us where this step looks, and not what it needs there.
+#
+# But something is odd. If *tired* can be taken away, how can *wide* in its place lead
+# to *sie*? Do the same with the twin sentence. Which word must be hidden now, so that
+# *sie* is lost? Guess again, then run it.
+
+# %% tags=["nbval-check-output"] slide="subslide"
+row("all visible", pronouns(WIDE, BEGUN))
+for word in ("animal", "cross", "street", "it", "too", "wide"):
+    row(f"no {word}", pronouns(WIDE, BEGUN, word))
+
+# %% [markdown] slide="skip"
+# Hiding *street* changes nothing at all, and hiding *wide* brings *es* back, with 0.80.
+# Put the two tables together. Without its adjective, either sentence gets *es*: with
+# nothing to go by, this model bets on the animal. *wide* overrules the bet, and *tired*
+# merely confirms it, which is why it could be spared. But where does the decoder learn
+# that the street is a *sie*, if it may not look at *street*? It takes two looks, and
+# this was only one of them. The other one goes to its own words, and *die Straße* is
+# among them. So put other words into its mouth. In the next cell the English sentence
+# is left as it is, but the decoder believes that it has written *den Fluss* (the river,
+# an *er*) where it wrote *die Straße*. What will the pronoun be?
+
+# %% tags=["nbval-check-output"] slide="skip"
+OTHER = "Das Tier überquerte den Fluss nicht, weil"  # not what the English says
+row("wide", pronouns(WIDE, OTHER))
+row("no street", pronouns(WIDE, OTHER, "street"))
+OTHER = "Der Hund überquerte die Straße nicht, weil"  # nor is this
+row("tired", pronouns(TIRED, OTHER))
+
+# %% [markdown] slide="skip"
+# With *den Fluss* in its mouth the decoder says *er*, although nobody mentioned a river
+# in English. So it takes the street's gender from the German text. For the animal it is
+# the other way round: if it believes that it has written *Der Hund*, a masculine noun,
+# it still says *es*, with 0.83. In this sentence, then, *es* depends on the English
+# noun and *sie* on the German one, and *wide* decides between them. None of this could
+# be read off the map. It also shows why exposure bias matters: what stands there is
+# believed, true or not.
+#
+# All this is one sentence and one set of weights; another model may do it in another
+# way. Is it the same for *too narrow* and *too hungry*? For *The dog did not cross the
+# river*? Change the next cell, with the German beginning that `translate` writes.
+
+# %% slide="skip"
+sentence = "The animal did not cross the street because it was too hungry."
+print(translate(sentence))
+row("all visible", pronouns(sentence, BEGUN))
+row("no animal", pronouns(sentence, BEGUN, "animal"))
+
+# %% [markdown] slide="slide"
+# ## Your Transformer learns
+#
+# A Transformer from your classes, with initial weights, and a task that you can check
+# at a glance: read a few letters and write them backwards.
+
+# %% [markdown] slide="skip"
+# Find teacher forcing in the loop below: `target[:, :-1]`, the words without the last
+# one, goes in, and `target[:, 1:]`, the same words one place further, is wanted. The
+# loss is the cross-entropy of lesson 01, and `ignore_index=0` leaves the padding out of
+# it. Adam has the numbers of the paper, and the learning rate rises and then falls.
+# Lesson 06 takes this loop apart.
+
+
+# %% locked=true slide="skip"
 def train(model: nn.Module, pairs, masks, steps: int) -> list[float]:
     """Teach a model; return its loss at each place of the target in the last steps."""
     adam = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98), eps=1e-9)
@@ -613,7 +779,7 @@ def train(model: nn.Module, pairs, masks, steps: int) -> list[float]:
     return torch.stack(last).mean(0).tolist()
 
 
-# %%
+# %% slide="skip"
 def both_masks(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Hide the padding of the source; hide padding and future of the target."""
     return course.padding_mask(source), course.target_mask(target)
@@ -622,79 +788,68 @@ def both_masks(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 _ = torch.manual_seed(5)
 small = {"d_model": 48, "num_heads": 4, "d_ff": 96, "num_layers": 1, "dropout": 0.0}
 config = course.TransformerConfig(27, 29, **small, max_length=16, norm_first=True)
-backwards = course.Transformer(config)
-train(backwards, random_pairs, both_masks, steps=600)
+backwards = mine.Transformer(config)
+train(backwards, letters_backwards, both_masks, steps=600)
 _ = backwards.eval()
 
-# %% [markdown]
-# Now your function writes, on words that nobody showed to the model. Two of them have
-# padding, and each ends when it is done.
+# %% [markdown] slide="skip"
+# Now let it write words that nobody showed to it. Two of them have padding, and each
+# ends when it is done. (27 is the id of the start, 28 that of the end.)
 
 
-# %% slide="subslide"
-def to_ids(words: list[str]) -> Tensor:
-    """Letters to ids, padded to the longest."""
-    rows = [torch.tensor([ord(letter) - 96 for letter in word]) for word in words]
-    return nn.utils.rnn.pad_sequence(rows, batch_first=True)  # (B, S)
-
-
-def to_words(ids: Tensor) -> list[str]:
-    """Ids to letters, without start, end and padding."""
-    return ["".join(chr(96 + n) for n in row if 0 < n < 27) for row in ids.tolist()]
-
-
+# %%
 examples = to_ids(["decoder", "drawer", "star"])
-written = greedy_decode(
-    backwards, examples, course.padding_mask(examples), START, END, LONGEST + 1
+written = mine.greedy_decode(
+    backwards, examples, course.padding_mask(examples), 27, 28, 8
 )
 print(written)
 print(to_words(written))
 
-# %% [markdown]
-# How often is it right? Here the course's own decoding, on 200 new random words; the
-# threshold is asserted. Beside it, what the cross-attention looked at.
+# %% [markdown] slide="subslide"
+# How often is it right, on 200 words that it has never seen? And where did it look? For
+# the first letter that it writes, it needs the last one that it has read. Draw the map
+# of its cross-attention in the air before you run the cell.
 
-# %%
-from helpers.generation import decoding
-
-source, target = random_pairs(200)
+# %% slide="skip"
+source, target = letters_backwards(200)
 real = course.padding_mask(source)
-ids = decoding.greedy_decode(backwards, source, real, START, END, LONGEST + 1)
+ids = decoding.greedy_decode(backwards, source, real, 27, 28, 8)
 ids = F.pad(ids, (0, target.shape[1] - ids.shape[1]))
 exact = (ids == target).all(1).float().mean().item()
 print(f"exactly right: {exact:.0%}")
-assert exact > 0.9
 
-# %% slide="subslide"
+# %% slide="fragment"
 word = "decoder"
 source = to_ids([word])
-target = decoding.greedy_decode(backwards, source, None, START, END, LONGEST + 1)
+target = decoding.greedy_decode(backwards, source, None, 27, 28, 8)
 letters = list(to_words(target)[0]) + ["end"]
 given = target[:, :-1]
-(weights,) = course.cross_weights(backwards, source, given, *both_masks(source, given))
+(weights,) = cross_maps(backwards, source, given, *both_masks(source, given))
 shares = weights[0].mean(0).detach()  # (T, S), mean of the heads
 show_figure(
     draw.cross_attention(shares, list(word), letters),
-    "Cross-attention of the model that writes backwards, mean of four heads. The dark "
-    "fields form a diagonal from the bottom left to the top right: the first letter "
-    "written looks at the last one read.",
+    "Cross-attention of a model that writes backwards, mean of four heads: a row for "
+    "each letter that it writes next, a column for each letter that it has read. The "
+    "dark fields form the anti-diagonal.",
 )
+assert exact > 0.9
 assert (shares[:7].argmax(-1) - torch.arange(6, -1, -1)).abs().float().mean() < 1
 
-# %% [markdown]
-# Nobody told it where to look. To write the first letter it looks at the last one it
-# has read, and so on: the diagonal runs the other way. In lesson 06 the same picture
-# shows a translation.
+# %% [markdown] slide="slide"
+# ## Bugs from the wild: a loss that is too good
+#
+# In published decoders both masks often default to `None`. Whoever forgets one gets no
+# error and a wonderful loss. (Two more bugs wait under *Going further*.)
 
-# %% [markdown] exercise="5.F" slide="slide"
-# Break it. Below, the target has **nothing** to do with the source: each of its words
-# is drawn at random from 11. No honest model can reach a loss below the entropy of that
-# choice. Compute this `floor` from the 11, to three decimals or more: a measured loss
-# only comes near it. Then explain the curve: which argument of the model's `forward`
-# was `forgotten`? Store its name as a string, spelt as it is there.
+# %% [markdown] exercise="5.E"
+# In this task the target has **nothing** to do with the source: each of its words is
+# drawn at random from 11. No honest model can reach a loss below the entropy of that
+# choice. Compute this `floor` from the 11, to three decimals or more; a measured loss
+# only comes near it. Then explain the losses that are printed: which argument of the
+# model's `forward` was `forgotten`? Store its name as a string, spelt as it is there.
 
 
-# %% locked=true
+# %% locked=true slide="skip"
 def unrelated_pairs(count: int) -> tuple[Tensor, Tensor]:
     """Draw source and target words without asking each other: 1 to 11, start is 12."""
     source, target = torch.randint(1, 12, (2, count, 6))  # each (B, 6)
@@ -717,14 +872,14 @@ suspicious = train(Trusting(config), unrelated_pairs, lambda *ids: (), steps=300
 print("loss at each place:", *(f"{loss:.2f}" for loss in suspicious))
 print(f"mean: {sum(suspicious) / 6:.2f}")
 
-# %% exercise="5.F"
+# %% exercise="5.E"
 ### BEGIN SOLUTION
 floor = math.log(11)
 forgotten = "target_mask"
 ### END SOLUTION
 
 # %%
-check("5.F", floor, forgotten)
+check("5.E", floor, forgotten)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -753,17 +908,28 @@ assert sum(suspicious[:5]) / 5 < 0.5 and abs(suspicious[5] - math.log(11)) < 0.2
 
 # %% [markdown]
 # At five places the answer stood one place to the right, and the model learned to copy
-# it. Only the last place has no future. A loss that looks too good is a finding: ask
-# what the best honest loss could be. When it writes, this model has nothing to copy
-# from.
+# it. Only the last place has no future. So this is what the causal mask was for. When
+# such a model has to write by itself, there is nothing to copy from, and it fails. If a
+# loss looks too good, ask what the best honest loss could be.
 
-# %% [markdown] exercise="5.G" slide="slide"
-# A second one. A published training loop calls the model with the source's mask and the
-# target's, but the decoder never gets the first. Measure it: which share of the
-# cross-attention falls on padding, averaged over sequences, heads and queries?
+# %% [markdown] slide="slide"
+# ## Going further
+#
+# From here on everything is optional. You have the whole Transformer; what follows
+# hunts two more bugs, counts its parameters, finds BERT, GPT and T5 in it, and compares
+# it with torch's.
+
+# %% [markdown] slide="slide"
+# ### Who reads the padding?
+
+# %% [markdown] exercise="5.F"
+# A published training loop calls its model with both masks, but inside the model the
+# source's mask ends at the encoder, and the decoder never gets it. What does that cost?
+# Measure it: which share of the cross-attention falls on padding, averaged over
+# sequences, heads and queries?
 
 
-# %% exercise="5.G"
+# %% exercise="5.F"
 def mass_on_padding(weights: Tensor, source_mask: Tensor) -> float:
     """Average, over all queries, the sum of their weights on padding.
 
@@ -781,7 +947,7 @@ def mass_on_padding(weights: Tensor, source_mask: Tensor) -> float:
 
 
 # %%
-check("5.G", mass_on_padding)
+check("5.F", mass_on_padding)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -828,15 +994,18 @@ for name, weights in maps.items():
     measured = mass_on_padding(weights, course.padding_mask(source))
     print(f"{name:14} by your function: {measured:.3f}")
 
-# %% [markdown] exercise="5.H" slide="slide"
-# A third one. In a wrong layer the keys, the values or both come from the decoder
-# instead of the memory. Shapes tell nothing if both sentences have the same length.
-# Write the test: `reads_memory(layer)` gives a layer numbers of your choice and returns
-# True only if it reads memory as attention does. Two facts are enough: one about
-# **another** memory, one about the **order** of its words.
+# %% [markdown] slide="slide"
+# ### Keys and values from the wrong side
+
+# %% [markdown] exercise="5.G"
+# In a wrong layer the keys, the values or both come from the decoder instead of the
+# memory. If both sentences have the same length, no shape gives it away. Write a test:
+# `reads_memory(layer)` gives a layer numbers of your choice, and returns True only if
+# the layer reads memory as attention does. Two facts are enough, one about **another**
+# memory, and one about the **order** of its words.
 
 
-# %% exercise="5.H"
+# %% exercise="5.G"
 def reads_memory(layer) -> bool:
     """Test the cross-attention of a decoder layer, which runs here without masks.
 
@@ -857,7 +1026,7 @@ def reads_memory(layer) -> bool:
 
 
 # %%
-check("5.H", reads_memory)
+check("5.G", reads_memory)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -898,11 +1067,107 @@ for name, layer in (("right layer", right), ("wrong side", wrong)):
     print(f"{name:12} {verdict(layer)}")
 
 # %% [markdown] slide="slide"
-# ## Three readings of one figure
+# ### How large is it?
+
+# %% [markdown] exercise="5.H"
+# How many numbers does a Transformer learn? Don't build the model or parts of it, for
+# the check notices that: work it out from the numbers in `config` alone. Every linear
+# layer has a matrix and a bias, a layer norm a gain and a bias. Positions are computed,
+# not learned. Take post-norm, where the stacks end without a further norm. Begin with
+# one attention on paper.
+
+
+# %% exercise="5.H"
+def count_parameters(config: course.TransformerConfig) -> int:
+    """Count the learned numbers of a post-norm Transformer.
+
+    Args:
+        config: source_vocab, target_vocab, d_model, num_heads, d_ff, num_layers, ...
+
+    Returns:
+        What sum(p.numel() for p in model.parameters()) would give.
+    """
+    d, f = config.d_model, config.d_ff
+    ### BEGIN SOLUTION
+    #: attention = ...
+    #: feed_forward = ...
+    #: norm = ...
+    attention = 4 * (d * d + d)  # W_q, W_k, W_v, W_o
+    feed_forward = (d * f + f) + (f * d + d)
+    norm = 2 * d
+    encoder_layer = attention + feed_forward + 2 * norm
+    decoder_layer = 2 * attention + feed_forward + 3 * norm
+    embeddings = (config.source_vocab + config.target_vocab) * d
+    final_layer = d * config.target_vocab + config.target_vocab
+    layers = config.num_layers * (encoder_layer + decoder_layer)
+    return embeddings + layers + final_layer
+    ### END SOLUTION
+
+
+# %%
+check("5.H", count_parameters)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# How many numbers does `nn.Linear(3, 5)` hold? Does a second head need a further
+# matrix, or does it take its share of one?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# One layer each first: boxes of the figure, from bottom to top. Then times num_layers,
+# plus two embeddings, plus the final layer.
+# </details>
+
+# %%
+config = course.TransformerConfig(8000, 10_000, 96, 6, 192, 2)
+print(f"by your formula {count_parameters(config):,}")
+numel = sum(p.numel() for p in course.Transformer(config).parameters())
+print(f"by counting     {numel:,}")
+
+# %% [markdown]
+# Your terms count real models, too. Here is a layer of the pretrained encoder of lesson
+# 04, and a layer of the course's small GPT-2. Beside each stands an *encoder* layer of
+# ours with the same width, and with d_ff four times that.
+
+# %% tags=["nbval-check-output"]
+from transformers import GPT2LMHeadModel
+
+bert = pretrained.load_encoder()
+with pretrained.quiet():
+    gpt2 = GPT2LMHeadModel.from_pretrained(pretrained.path("gpt2")).eval()
+layers = {"BERT's kind": bert.encoder.layer[0], "GPT-2's kind": gpt2.transformer.h[0]}
+for name, one in layers.items():
+    d = next(one.parameters()).shape[0]
+    ours = sum(p.numel() for p in EncoderLayer(d, 4, 4 * d).parameters())
+    counted = sum(p.numel() for p in one.parameters())
+    print(
+        f"{name:13} d_model {d}: {counted:,} parameters, like ours: {counted == ours}"
+    )
+
+# %% [markdown]
+# Both layers have exactly the parts of an *encoder* layer, although GPT is called a
+# decoder. Keep that in mind for what follows. And the model of the paper?
+
+# %% tags=["nbval-check-output"]
+with torch.device("meta"):  # sizes only, nothing is stored
+    base = course.Transformer(course.TransformerConfig(37_000, 37_000))
+million = sum(p.numel() for p in base.parameters()) / 1e6
+shared = 2 * 37_000 * 512 / 1e6
+print(f"the paper's base model: {million:.1f} million, three tables of words apart")
+print(f"with one table for all three: {million - shared:.1f} million")
+
+# %% [markdown]
+# The paper reports 65 million for its base model, near the second number: it shares one
+# table between both embeddings and the final layer. (Vaswani et al. 2017, section 3.4
+# and table 3; about 37,000 tokens, shared by both languages.)
+
+# %% [markdown] slide="slide"
+# ### Three readings of one figure
 #
 # The models you hear about are parts of this figure. BERT keeps the left half and
-# reads. GPT keeps the right half and writes; nothing is there to be looked at, so its
-# cross-attention goes. T5 keeps both.
+# reads. GPT keeps the right half and writes; it has nothing to look at but its own
+# words, so its cross-attention goes. T5 keeps both.
 
 # %% slide="subslide"
 show_figure(
@@ -913,8 +1178,11 @@ show_figure(
 )
 
 # %% [markdown]
-# Some drawings of GPT show a decoder layer *with* cross-attention. Ask the checkpoint:
-# a GPT-2 and its parameter names. (In GPT-2 the norms also stand before the sublayers.)
+# The drawing shows which blocks are kept, and not every detail of these models. T5 and
+# GPT-2 put the norms before the sublayers, T5 has relative positions instead of rows
+# that are added, and BERT has an output layer of its own for the task that it was
+# trained on. Some drawings of GPT show a decoder layer *with* cross-attention. Ask the
+# checkpoint: here is a GPT-2, and the names of its parameters.
 
 # %% tags=["nbval-check-output"]
 names = [name for name, _ in gpt2.named_parameters()]
@@ -923,9 +1191,12 @@ print(*(name for name in names if ".h.0." in name), sep="\n")
 
 # %% [markdown]
 # What remains of a decoder layer without its cross-attention has the parts of an
-# encoder layer. So what is the difference between BERT and GPT? Measure it: on which
-# words that went in does each output depend? Two real pretrained models, and your kind
-# of Transformer in the middle.
+# encoder layer. So what is the difference between BERT and GPT? Measure it: on which of
+# the words that went in does each output depend? `draw.reach` asks autograd, with one
+# backward pass for each output: where the gradient of the output at place t with
+# respect to the vector of word s is exactly zero, no change of that word can reach it.
+# There are two real pretrained models, and between them the model that writes
+# backwards.
 
 
 # %%
@@ -939,7 +1210,7 @@ def words_of(name: str, text: str) -> tuple[Tensor, list[str]]:
 text = "return the name of the file"
 bert_ids, bert_words = words_of("encoder", text)
 gpt_ids, gpt_words = words_of("gpt2", text)
-source, target = to_ids(["star"]), torch.tensor([[START, 18, 1, 20, 19]])
+source, target = to_ids(["star"]), torch.tensor([[27, 18, 1, 20, 19]])
 masks = both_masks(source, target)
 
 # %%
@@ -950,7 +1221,7 @@ maps = {
         ),
         bert_words, bert_words,
     ),
-    "encoder-decoder (5.E)": (
+    "encoder-decoder (5.D)": (
         draw.reach(
             lambda: backwards(source, target, *masks),
             backwards.encoder.embedding, backwards.decoder.embedding,
@@ -971,23 +1242,24 @@ show_figure(
     "for the letters written so far. Decoder only: a lower triangle.",
 )
 assert (maps["encoder only (BERT's kind)"][0] > 0).all()
-assert (maps["encoder-decoder (5.E)"][0][:, :4] > 0).all()
-assert not (maps["encoder-decoder (5.E)"][0][:, 4:] > 0).triu(1).any()
+assert (maps["encoder-decoder (5.D)"][0][:, :4] > 0).all()
+assert not (maps["encoder-decoder (5.D)"][0][:, 4:] > 0).triu(1).any()
 assert torch.equal(
     maps["decoder only (GPT-2)"][0] > 0, torch.ones(2 * [len(gpt_words)]).tril() > 0
 )
 
 # %% [markdown]
-# The same parts, another mask. In BERT every output knows the whole sentence. In GPT
-# each knows only what came before: the triangle is exactly zero above the diagonal.
-# Cross-attention sees all of the source, self-attention only the past.
+# The same parts, and another mask. In BERT every output knows the whole sentence. In
+# GPT each knows only what came before, and above the diagonal the gradient is exactly
+# zero. In the middle, cross-attention sees all of the source and self-attention only
+# the past.
 
-# %% [markdown] exercise="5.J" slide="slide"
-# "An LLM is just a stack of Transformer encoder and decoder layers", says one of our
-# sources. Explain to its reader, with the figure and the three tables: which parts do
-# BERT, GPT and T5 keep, which mask does each need, and for which kind of task is each
-# made? Turn a decoder layer into a GPT block: what must go, what must stay? Write eight
-# to ten sentences, and correct the quote.
+# %% [markdown] exercise="5.J"
+# Suppose somebody tells you: "An LLM is just a stack of Transformer encoder and decoder
+# layers." Explain to them, with the figure and the three tables: which parts do BERT,
+# GPT and T5 keep, which mask does each need, and for which kind of task is each made?
+# Turn a decoder layer into a GPT block: what must go, what must stay? Write eight to
+# ten sentences, and correct the quote.
 
 # %% [markdown] answer="5.J"
 # ### BEGIN SOLUTION
@@ -1012,11 +1284,12 @@ assert torch.equal(
 # ### END SOLUTION
 
 # %% [markdown] slide="slide"
-# ## What the real libraries do
+# ### What the real libraries do
 #
-# torch has all of this as `nn.Transformer`. Copy its weights into yours and feed both
-# the same sentences. Two things to know: its boolean masks say *blocked* where ours say
-# *may attend*, and it puts one more norm on top of each stack, also in post-norm.
+# torch has all of this as `nn.Transformer`. Copy its weights into the course's and feed
+# both the same sentences. Two things to know: its boolean masks say *blocked* where
+# ours say *may attend*, and it puts one more norm on top of each stack, also in
+# post-norm.
 
 # %%
 config = course.TransformerConfig(27, 29, 48, 4, 96, 2, 16, dropout=0.0)
@@ -1035,28 +1308,28 @@ def by_torch(model: nn.Module) -> Tensor:
     return model.final_layer(theirs(x, y, tgt_mask=~future, **blocked))
 
 
-# %% [markdown]
-# Your Transformer from 5.C, before and after it gets the weights of torch's layers.
-# Embeddings and final layer stay yours: torch leaves them to you.
-
 # %%
-mine = Transformer(config).double()
-before = mine(source, target, real, future)
-print("the same before:", torch.allclose(before, by_torch(mine), atol=1e-9))
-course.copy_weights(theirs, mine)
-after = mine(source, target, real, future)
-print("the same after: ", torch.allclose(after, by_torch(mine), rtol=0, atol=1e-9))
+ours = course.Transformer(config).double()
+before = ours(source, target, real, future)
+print("the same before:", torch.allclose(before, by_torch(ours), atol=1e-9))
+course.copy_weights(theirs, ours)
+after = ours(source, target, real, future)
+print("the same after: ", torch.allclose(after, by_torch(ours), rtol=0, atol=1e-9))
 
 # %% [markdown] slide="slide"
-# ## What you can now do
+# ## What you can do now
 #
-# - Build a decoder layer, a decoder and a Transformer, and say where each mask goes.
-# - Count parameters on paper and find the same number in a real checkpoint.
-# - Decode greedily, for a batch, and stop at the right time.
-# - Notice a loss that is too good, attention on padding, a layer that does not listen.
+# You can build a decoder layer, a decoder and a Transformer, and say of each of the
+# three attentions where its queries, keys and values come from, and which mask it
+# needs. You can let a model write greedily, for a batch, and stop at the right time.
+# You know what teacher forcing is, why it needs the causal mask, and what exposure bias
+# means when the teacher has gone. You have asked a translator by experiment where one
+# of its words came from, instead of believing a map. And you notice a loss that is too
+# good, attention on padding, and a layer that does not listen.
 #
-# Next, lesson 06: you build the masks and the training, and your Transformer learns to
-# translate numbers.
+# What you have not done yet is to train it on language. The masks were lent to you, and
+# so was the training loop. In lesson 06 you build both, and your Transformer learns to
+# translate.
 
 # %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),

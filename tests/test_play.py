@@ -12,9 +12,11 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 from PIL import Image
 
+from helpers.experiments.writing import Step
 from helpers.figures import (
     attention,
     canvas,
+    decoder,
     embeddings,
     generation,
     masks,
@@ -26,6 +28,17 @@ from helpers.generation import sampling
 
 WORDS = ["start", "zwei", "und", "vierzig"]
 ROWS = {name: torch.linspace(top, 0, 40)[None] for name, top in (("a", 8), ("$b", 2))}
+
+RUNS = {  # what was read, and two steps of a translation
+    name: (
+        ["start", "it", "was", name, "end"],
+        [
+            Step((), ("es", "sie"), (0.9, 0.1), torch.tensor([0.0, 0.1, 0, share, 0])),
+            Step(("es",), ("war", "."), (0.6, 0.4), torch.full((5,), 0.2)),
+        ],
+    )
+    for name, share in (("tired", 0.9), ("wide", 0.2))
+}
 
 
 def letters(ids):
@@ -54,6 +67,7 @@ SCENES = {
     "masks": lambda: masks.masks_by_hand(WORDS),
     "own_sentence": lambda: multi_head.own_sentence(look, "so what", 1, 2),
     "choosing": lambda: generation.choosing(ROWS, letters),
+    "writing": lambda: decoder.writing(RUNS),
 }
 CONTROLS = [
     (name, key) for name, make in SCENES.items() for key in make().controls

@@ -40,15 +40,44 @@ FIRST, STEP = 3.3, 2.1  # height of the first sublayer, distance to the next
 
 
 def architecture() -> Figure:
-    """Draw the Transformer: encoder on the left, decoder on the right."""
-    figure, (axes,) = canvas(7, 7.4)
+    """Draw the Transformer, with the inputs of each attention and its mask.
+
+    The encoder stands on the left, the decoder on the right.
+    """
+    figure, (axes,) = canvas(9.4, 7.4)
     _panel(axes, ENCODER, DECODER)
+    axes.set_xlim(-3.1, 12.9)
+    for at, number in ((LEFT, 0), (RIGHT, 0)):
+        _letter(axes, (at + 0.55, FIRST + STEP * number - 0.57), "Q K V")
+    _letter(axes, (RIGHT + 0.3, FIRST + STEP - 0.57), "Q", BLUE)
+    edge, height = RIGHT - WIDE / 2, FIRST + STEP
+    _letter(axes, (edge - 0.62, height + 0.45), "K", ORANGE)
+    _letter(axes, (edge - 0.62, height - 0.48), "V", ORANGE)
+    _mask(axes, LEFT, FIRST, "padding mask\nof the source", -1)
+    _mask(axes, RIGHT, FIRST, "causal mask\n(and padding)", 1)
+    _mask(axes, RIGHT, FIRST + STEP, "padding mask\nof the source", 1)
     return figure
+
+
+def _letter(axes: Axes, place: tuple, text: str, ink: str = "black") -> None:
+    """A small letter that says what an arrow brings."""
+    style = {"ha": "center", "va": "center", "fontsize": 10, "weight": "bold"}
+    style["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+    axes.text(*place, text, color=ink, zorder=3, **style)
+
+
+def _mask(axes: Axes, at: float, height: float, text: str, side: int) -> None:
+    """A mask that enters an attention from the right (1) or from the left (-1)."""
+    edge, start = at + side * WIDE / 2, at + side * (WIDE / 2 + 1.15)
+    _arrow(axes, (start, height), (edge, height), RED)
+    style = {"va": "center", "fontsize": 9, "color": RED}
+    align = "left" if side > 0 else "right"
+    axes.text(start + 0.1 * side, height, text, ha=align, **style)
 
 
 def readings() -> Figure:
     """Draw the same figure three times; each model leaves out another part."""
-    figure, panels = canvas(12.5, 5.6, columns=3)
+    figure, panels = canvas(13, 6.2, columns=3)
     _panel(panels[0], ENCODER, DECODER, "encoder-decoder: T5", small=True)
     _panel(panels[1], ENCODER, (), "encoder only: BERT", small=True)
     kept = (DECODER[0], DECODER[2])
@@ -66,7 +95,7 @@ def _panel(
     """Draw both columns, what is left out in pale lines."""
     axes.set(xlim=(-0.3, 10.3), ylim=(-0.2, 11.7), title=title)
     axes.axis("off")
-    size = 7 if small else 10
+    size = 8 if small else 10
     _column(axes, LEFT, ENCODER, encoder, "source words", size)
     _column(axes, RIGHT, DECODER, decoder, "words written so far", size)
     tops = FIRST + STEP * 2, FIRST + STEP * 3
@@ -160,9 +189,10 @@ def _memory(axes: Axes, top: float, here: bool) -> None:
     middle = (LEFT + RIGHT) / 2 - 0.05
     line = {"color": ORANGE if here else ink, "linewidth": 1.8, "zorder": 1}
     high = top + 0.2
-    axes.plot([LEFT, middle, middle], [high, high, height], **line)
+    axes.plot([LEFT, middle, middle], [high, high, height - 0.2], **line)
     edge = RIGHT - WIDE / 2
-    _arrow(axes, (middle, height), (edge, height), line["color"])
+    for branch in (height + 0.2, height - 0.2):  # keys, and values
+        _arrow(axes, (middle, branch), (edge, branch), line["color"])
 
 
 def losses(places: Mapping[str, Sequence[float]], floor: float) -> Figure:

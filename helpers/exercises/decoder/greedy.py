@@ -1,4 +1,4 @@
-"""5.E: greedy decoding, on a scripted model that ends sentences at given places."""
+"""5.D: greedy decoding, on a scripted model that ends sentences at given places."""
 
 from collections.abc import Callable
 from typing import Any
@@ -83,7 +83,7 @@ def greedy_decode(
     end: int,
     max_new_tokens: int,
 ) -> Tensor:
-    """The course's own answer to 5.E."""
+    """The course's own answer to 5.D."""
     return decoding.greedy_decode(
         model, source, source_mask, start, end, max_new_tokens
     )
@@ -418,7 +418,7 @@ def _forgetful(
 
 EXERCISES = (
     Exercise(
-        "5.E",
+        "5.D",
         "Greedy decoding",
         "function",
         difficulty=3,

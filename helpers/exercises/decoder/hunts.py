@@ -1,4 +1,4 @@
-"""5.F: a loss below its floor, mass on padding, a wrong side; 5.J: three readings."""
+"""5.E: a loss below its floor, mass on padding, a wrong side; 5.J: three readings."""
 
 import math
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from helpers.checks.exercise import (
 from helpers.exercises.decoder.layer import DecoderLayer
 from helpers.exercises.kit import exchanging, normal, number, padded, reordered
 
-# --- 5.F ---
+# --- 5.E ---
 
 
 def _floor_look(value: Any) -> Look:
@@ -106,11 +106,11 @@ FLOOR = (
     ),
 )
 
-# --- 5.G ---
+# --- 5.F ---
 
 
 def mass_on_padding(weights: Tensor, source_mask: Tensor) -> float:
-    """The course's own answer to 5.G."""
+    """The course's own answer to 5.F."""
     return _mass(weights, source_mask)
 
 
@@ -208,11 +208,11 @@ MASS_MISTAKES = (
     ),
 )
 
-# --- 5.H ---
+# --- 5.G ---
 
 
 def reads_memory(layer: Callable) -> bool:
-    """The course's own answer to 5.H."""
+    """The course's own answer to 5.G."""
     return _reads(layer)
 
 
@@ -359,7 +359,7 @@ PROBE_MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "5.F",
+        "5.E",
         "Bug hunt: the loss below the floor",
         "value",
         difficulty=2,
@@ -374,7 +374,7 @@ EXERCISES = (
         misconceptions=FLOOR,
     ),
     Exercise(
-        "5.G",
+        "5.F",
         "Bug hunt: who reads the padding?",
         "function",
         difficulty=2,
@@ -386,7 +386,7 @@ EXERCISES = (
         misconceptions=MASS_MISTAKES,
     ),
     Exercise(
-        "5.H",
+        "5.G",
         "Bug hunt: keys and values from the wrong side",
         "probe",
         difficulty=4,

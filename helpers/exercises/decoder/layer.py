@@ -15,8 +15,10 @@ from helpers.exercises.encoder.shared import (
     influence,
     is_foreign,
     lacking,
+    run_feed_forward,
 )
 from helpers.exercises.kit import attend, exchanging, normal, padded, shake
+from helpers.models import transformer
 from helpers.models.layers import FeedForward
 from helpers.models.masks import look_ahead_mask
 from helpers.models.multi_head import MultiHeadAttention
@@ -36,16 +38,18 @@ class DecoderLayer(nn.Module):
         num_heads: int,
         d_ff: int,
         dropout: float = 0.1,
+        activation: str = "relu",
         norm_first: bool = False,
     ) -> None:
         """Create the six parts and remember the options."""
         super().__init__()
         self.self_attention = MultiHeadAttention(d_model, num_heads)
         self.cross_attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
+        self.feed_forward = FeedForward(d_model, d_ff, activation)
         self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
         self.norm3 = nn.LayerNorm(d_model)
-        self.rate, self.norm_first = dropout, norm_first
+        self.rate, self.activation = dropout, activation
+        self.norm_first = norm_first
 
     def forward(
         self,
@@ -72,7 +76,7 @@ class DecoderLayer(nn.Module):
 
     def feed(self, y: Tensor) -> Tensor:
         """The feed-forward."""
-        return self.feed_forward(y)
+        return run_feed_forward(self.feed_forward, y, self.activation)
 
     def drop(self, y: Tensor) -> Tensor:
         """Dropout on what a sublayer puts out."""
@@ -186,7 +190,7 @@ def _cases(seed: int) -> list[Case]:
         init = (width, *options)
         return Case(name, args, inputs=names, init=init, look=look, **more)
 
-    post, pre = (3, 11, 0.0), (3, 11, 0.0, True)
+    post, pre = (3, 11, 0.0), (3, 11, 0.0, "relu", True)
     both = look_ahead_mask(5) & padded(5, 3, length=5)
     return [
         case("post-norm, no future", (2, 5, 7, 6), post, look_ahead_mask(5)),
@@ -196,8 +200,8 @@ def _cases(seed: int) -> list[Case]:
             *((2, 5, 7, 6), post, look_ahead_mask(5), padded(7, 4, length=7)),
         ),
         case(
-            "pre-norm, padding on both sides",
-            *((2, 5, 4, 6), pre, both, padded(2, 4, length=4)),
+            "pre-norm, GELU, padding on both sides",
+            *((2, 5, 4, 6), (3, 11, 0.0, "gelu", True), both, padded(2, 4, length=4)),
         ),
         case(
             "source and target both 5 long",
@@ -218,7 +222,7 @@ def _cases(seed: int) -> list[Case]:
         ),
         case(
             "pre-norm, dropout 1.0, in training",
-            *((2, 5, 7, 6), (3, 11, 1.0, True), look_ahead_mask(5)),
+            *((2, 5, 7, 6), (3, 11, 1.0, "relu", True), look_ahead_mask(5)),
             look=_training,
         ),
         case("the gradient", (2, 3, 4, 6), post, look_ahead_mask(3), gradient=True),
@@ -420,7 +424,6 @@ def _first_sequence(*attentions: str) -> type:
 
 ALL = ("self_attend", "norm1"), ("cross_attend", "norm2"), ("feed", "norm3")
 # Each of these is also made in one norm order alone.
-# Each of these is also made in one norm order alone.
 IN_BOTH_ORDERS = (
     mistake(
         "self-attention unmasked",
@@ -524,7 +527,31 @@ IN_BOTH_ORDERS = (
     ),
 )
 
+
+class _WithoutActivation(DecoderLayer):
+    """Takes what the first edition's stub took."""
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        dropout: float = 0.1,
+        norm_first: bool = False,
+    ) -> None:
+        super().__init__(d_model, num_heads, d_ff, dropout, "relu", norm_first)
+
+
+# The error names the class that the stub has.
+_WithoutActivation.__init__.__qualname__ = "DecoderLayer.__init__"
+
 MISTAKES = (
+    mistake(
+        "no argument for the activation",
+        "The layer takes no `activation` between dropout and norm_first.",
+        "Compare the arguments of your `__init__` with those of the stub.",
+        _WithoutActivation,
+    ),
     *IN_BOTH_ORDERS,
     *in_one_order(DecoderLayer, *IN_BOTH_ORDERS),
     mistake(
@@ -662,6 +689,13 @@ MISTAKES = (
         _order(ALL[0], ALL[1]),
     ),
     mistake(
+        "activation not passed on",
+        "The feed-forward network uses ReLU, whatever activation was asked for.",
+        "Follow `activation` from the arguments of `__init__` to the feed-forward "
+        "network.",
+        swap(feed=lambda self, y: run_feed_forward(self.feed_forward, y, "relu")),
+    ),
+    mistake(
         "feed-forward reads too early",
         "The feed-forward network read an earlier x, not what the second attention had "
         "made of it.",
@@ -766,11 +800,12 @@ EXERCISES = (
                 DecoderLayer,
                 {"output": "batch, target length, d_model"},
                 parts=("self_attention", "cross_attention", "feed_forward", *NORMS),
+                stand_in=transformer.DecoderLayer,
             ),
         ),
         cases=_cases,
-        proves="two attentions and where they look, both masks, both norm orders, "
-        "layer norms, biases, dropout in training only, the gradient",
+        proves="two attentions and where they look, both masks, both norm orders, both "
+        "activations, layer norms, biases, dropout in training only, the gradient",
         misconceptions=MISTAKES,
     ),
 )

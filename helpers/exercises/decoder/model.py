@@ -1,4 +1,4 @@
-"""5.C: the Transformer; 5.D: how many parameters it has."""
+"""5.C: the Transformer; 5.H: how many parameters it has."""
 
 import random
 from collections.abc import Callable
@@ -403,11 +403,11 @@ MODEL_MISTAKES = (
     ),
 )
 
-# --- 5.D ---
+# --- 5.H ---
 
 
 def count_parameters(config: TransformerConfig) -> int:
-    """The course's own answer to 5.D."""
+    """The course's own answer to 5.H."""
     return _count(config)
 
 
@@ -634,6 +634,7 @@ EXERCISES = (
                 Transformer,
                 {"logits": "batch, target length, target vocabulary"},
                 parts=("encoder", "decoder", "final_layer"),
+                stand_in=transformer.Transformer,
             ),
         ),
         cases=_model_cases,
@@ -642,7 +643,7 @@ EXERCISES = (
         misconceptions=MODEL_MISTAKES,
     ),
     Exercise(
-        "5.D",
+        "5.H",
         "How many parameters?",
         "function",
         difficulty=2,

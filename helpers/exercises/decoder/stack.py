@@ -1,6 +1,7 @@
 """5.B: the decoder."""
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -11,9 +12,20 @@ from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.decoder.shared import TABLE
 from helpers.exercises.encoder.shared import ids_from
 from helpers.exercises.kit import exchanging, normal, padded, shake
+from helpers.models import transformer
 from helpers.models.masks import look_ahead_mask
 from helpers.models.positions import PositionalEncoding, TokenEmbedding
 from helpers.models.transformer import DecoderLayer
+
+
+def with_options(layer: Any, rate: float, activation: str, norm_first: bool) -> Any:
+    """Change the options of a layer, where it keeps them as the stub of 5.A does."""
+    layer.norm_first = norm_first
+    if isinstance(getattr(layer, "dropout", None), nn.Dropout):
+        layer.dropout.p = rate
+    if hasattr(getattr(layer, "feed_forward", None), "activation"):
+        layer.feed_forward.activation = activation
+    return layer
 
 
 class Decoder(nn.Module):
@@ -28,6 +40,7 @@ class Decoder(nn.Module):
         num_layers: int,
         max_length: int = 512,
         dropout: float = 0.1,
+        activation: str = "relu",
         norm_first: bool = False,
     ) -> None:
         """Create the parts and remember the options."""
@@ -36,6 +49,7 @@ class Decoder(nn.Module):
         self.positions = PositionalEncoding(d_model, max_length)
         self.sizes = (d_model, num_heads, d_ff)
         self.rate, self.norm_first = dropout, norm_first
+        self.options = (dropout, activation, norm_first)
         self.layers = self.stack(num_layers)
         self.norm = nn.LayerNorm(d_model) if norm_first else nn.Identity()
 
@@ -72,10 +86,7 @@ class Decoder(nn.Module):
         self, layer: Any, x: Tensor, memory: Tensor, target: Any, source: Any
     ) -> Tensor:
         """One layer of the student's, with the options that were asked for."""
-        layer.norm_first = self.norm_first
-        if isinstance(getattr(layer, "dropout", None), nn.Dropout):
-            layer.dropout.p = self.rate
-        return layer(x, memory, target, source)
+        return with_options(layer, *self.options)(x, memory, target, source)
 
     def finish(self, x: Tensor) -> Tensor:
         """The last norm of a pre-norm stack."""
@@ -129,7 +140,12 @@ def _cases(seed: int) -> list[Case]:
     return [
         case("two layers", (2, 5, 7), (*sizes, 0.0)),
         case("padding in the source", (2, 5, 7), (*sizes, 0.0), padded(7, 4, length=7)),
-        case("pre-norm, three layers", (3, 4, 2), (17, 10, 5, 7, 3, 8, 0.0, True)),
+        case(
+            "pre-norm, GELU, three layers",
+            *((3, 4, 2), (17, 10, 5, 7, 3, 8, 0.0, "gelu", True)),
+        ),
+        case("GELU", (2, 5, 7), (*sizes, 0.0, "gelu")),
+        case("pre-norm", (2, 5, 7), (*sizes, 0.0, "relu", True)),
         case(
             "source and target both 5 long",
             *((2, 5, 5), (*sizes, 0.0), padded(3, 5, length=5)),
@@ -153,14 +169,18 @@ def _running(run: Callable) -> type:
     )
 
 
-def _with_options(change: Callable) -> type:
-    """Other options for the layers; gets the rate and norm_first that were asked."""
+def _left_at_default(*names: str) -> type:
+    """Layers that do not get some of their options."""
 
     def run(self: Any, layer: Any, *inputs: Any) -> Tensor:
-        layer.dropout.p, layer.norm_first = change(self.rate, self.norm_first)
-        return layer(*inputs)
+        asked = dict(zip(DEFAULTS, self.options, strict=True))
+        options = asked | {name: DEFAULTS[name] for name in names}
+        return with_options(layer, *options.values())(*inputs)
 
     return swap(run=run)
+
+
+DEFAULTS = {"dropout": 0.1, "activation": "relu", "norm_first": False}
 
 
 def _first_only(self: Any, x: Tensor, *inputs: Any) -> Tensor:
@@ -212,7 +232,35 @@ class _OneLayer(Decoder):
         return x
 
 
+class _WithoutActivation(Decoder):
+    """Takes what the first edition's stub took."""
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        num_layers: int,
+        max_length: int = 512,
+        dropout: float = 0.1,
+        norm_first: bool = False,
+    ) -> None:
+        sizes = vocab_size, d_model, num_heads, d_ff, num_layers, max_length
+        super().__init__(*sizes, dropout, "relu", norm_first)
+
+
+# The error names the class that the stub has.
+_WithoutActivation.__init__.__qualname__ = "Decoder.__init__"
+
 MISTAKES = (
+    mistake(
+        "no argument for the activation",
+        "The class does not take all of `config.stack`: `activation` stands there "
+        "between dropout and norm_first.",
+        "Compare the arguments of your `__init__` with those of the stub.",
+        _WithoutActivation,
+    ),
     mistake(
         "one layer, used again and again",
         "All layers are one and the same, so they share their weights.",
@@ -275,20 +323,33 @@ MISTAKES = (
         "norm_first not passed on",
         "The layers are post-norm, whatever norm_first says.",
         "Follow `norm_first` from the arguments of `__init__` to the layers.",
-        _with_options(lambda rate, norm_first: (rate, False)),
+        _left_at_default("norm_first"),
+    ),
+    mistake(
+        "activation not passed on",
+        "The layers use ReLU, whatever activation was asked for.",
+        "Follow `activation` from the arguments of `__init__` to the layers.",
+        _left_at_default("activation"),
     ),
     mistake(
         "dropout not passed on",
         "The layers' dropout rate is 0.1, whatever rate was asked for.",
         "Follow `dropout` from the arguments of `__init__` to the layers.",
-        _with_options(lambda rate, norm_first: (0.1, norm_first)),
+        _left_at_default("dropout"),
+    ),
+    mistake(
+        "two options not passed on",
+        "Of dropout, activation and norm order the layers got one, and have the "
+        "default of the other two.",
+        "Compare the arguments of `__init__` with those you give to each layer.",
+        *(_left_at_default(*two) for two in combinations(DEFAULTS, 2)),
     ),
     mistake(
         "no option passed on",
-        "The layers were built with sizes only: dropout and norm order are left at "
-        "their defaults.",
+        "The layers were built with sizes only: dropout, activation and norm order are "
+        "left at their defaults.",
         "Compare the arguments of `__init__` with those you give to each layer.",
-        _with_options(lambda rate, norm_first: (0.1, False)),
+        _left_at_default(*DEFAULTS),
     ),
     mistake(
         "only the first layer",
@@ -348,11 +409,12 @@ EXERCISES = (
                 Decoder,
                 {"output": "batch, target length, d_model"},
                 parts=("embedding", "layers", "norm"),
+                stand_in=transformer.Decoder,
             ),
         ),
         cases=_cases,
         proves="layers with weights of their own, one memory for all, both masks, both "
-        "norm orders",
+        "norm orders, every option of `config.stack`",
         misconceptions=MISTAKES,
     ),
 )

@@ -1,4 +1,4 @@
-"""Independent solutions to 5.E."""
+"""Independent solutions to 5.D."""
 
 import torch
 from torch import nn
@@ -62,5 +62,5 @@ def greedy_one_by_one(model, source, source_mask, start, end, max_new_tokens):
 
 
 VARIANTS = {
-    "5.E": (greedy_in_a_table, greedy_by_lists, greedy_with_lengths, greedy_one_by_one),
+    "5.D": (greedy_in_a_table, greedy_by_lists, greedy_with_lengths, greedy_one_by_one),
 }

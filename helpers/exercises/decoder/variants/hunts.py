@@ -1,4 +1,4 @@
-"""Independent solutions to 5.G, 5.H."""
+"""Independent solutions to 5.F, 5.G."""
 
 import torch
 from torch import Tensor
@@ -49,6 +49,6 @@ def reads_by_repeating(layer) -> bool:
 
 
 VARIANTS = {
-    "5.G": (mass_by_loops, mass_of_the_rest, mass_by_einsum),
-    "5.H": (reads_by_two_facts, reads_in_double, reads_by_repeating),
+    "5.F": (mass_by_loops, mass_of_the_rest, mass_by_einsum),
+    "5.G": (reads_by_two_facts, reads_in_double, reads_by_repeating),
 }

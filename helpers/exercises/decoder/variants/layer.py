@@ -11,12 +11,20 @@ from helpers.models.multi_head import MultiHeadAttention
 class _Parts(nn.Module):
     """The six parts, created in another order than the stub's."""
 
-    def __init__(self, d_model, num_heads, d_ff, dropout=0.1, norm_first=False):
+    def __init__(
+        self,
+        d_model,
+        num_heads,
+        d_ff,
+        dropout=0.1,
+        activation="relu",
+        norm_first=False,
+    ):
         super().__init__()
         self.norm3 = nn.LayerNorm(d_model)
         self.norm2 = nn.LayerNorm(d_model)
         self.norm1 = nn.LayerNorm(d_model)
-        self.feed_forward = FeedForward(d_model, d_ff)
+        self.feed_forward = FeedForward(d_model, d_ff, activation)
         self.cross_attention = MultiHeadAttention(d_model, num_heads)
         self.self_attention = MultiHeadAttention(d_model, num_heads)
         self.rate, self.norm_first = dropout, norm_first

@@ -1,4 +1,4 @@
-"""Independent solutions to 5.C, 5.D."""
+"""Independent solutions to 5.C, 5.H."""
 
 import math
 
@@ -84,5 +84,5 @@ def count_multiplied_out(config) -> Tensor:
 
 VARIANTS = {
     "5.C": (TransformerByMatrix, TransformerInOneLine, TransformerWithoutItsMethods),
-    "5.D": (count_by_shapes, count_by_boxes, count_multiplied_out),
+    "5.H": (count_by_shapes, count_by_boxes, count_multiplied_out),
 }

@@ -17,13 +17,15 @@ class DecoderByIndex(nn.Module):
         num_layers,
         max_length=512,
         dropout=0.1,
+        activation="relu",
         norm_first=False,
     ):
         super().__init__()
         self.layers = nn.ModuleList()
         for _ in range(num_layers):
             sizes = (d_model, num_heads, d_ff)
-            one = course.DecoderLayer(*sizes, dropout=dropout, norm_first=norm_first)
+            options = {"dropout": dropout, "activation": activation}
+            one = course.DecoderLayer(*sizes, norm_first=norm_first, **options)
             self.layers.append(one)
         self.norm = nn.LayerNorm(d_model) if norm_first else nn.Identity()
         self.embedding = TokenEmbedding(vocab_size, d_model)
