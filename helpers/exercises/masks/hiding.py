@@ -1,4 +1,4 @@
-"""6.K: a padding mask that hides one more token of each sentence."""
+"""6.G: a padding mask that hides one more token of each sentence."""
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ AXES = {"mask": "batch, heads=1, query=1, key"}
 
 
 def hide(ids: Tensor, places: Tensor) -> Tensor:
-    """The course's own answer to 6.K."""
+    """The course's own answer to 6.G."""
     here = torch.arange(ids.shape[1]) == places[:, None]  # (B, S)
     return ((ids != 0) & ~here)[:, None, None, :]
 
@@ -114,7 +114,7 @@ def _flat(ids: Tensor, places: Tensor) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "6.K",
+        "6.G",
         "Hide one word",
         "function",
         difficulty=1,

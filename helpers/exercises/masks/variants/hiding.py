@@ -1,4 +1,4 @@
-"""Independent solutions to 6.K."""
+"""Independent solutions to 6.G."""
 
 import torch
 import torch.nn.functional as F
@@ -28,5 +28,5 @@ def hide_by_scatter(ids, places):
 
 
 VARIANTS = {
-    "6.K": (hide_by_index, hide_by_loop, hide_by_one_hot, hide_by_scatter),
+    "6.G": (hide_by_index, hide_by_loop, hide_by_one_hot, hide_by_scatter),
 }
