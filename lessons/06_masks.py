@@ -7,7 +7,7 @@
 # {run time} on one core, most of it for the training.
 
 # %% [markdown] slide="notes"
-# **1 minute.** Say: today your own parts are put together, and a translator learns
+# Say: today your own parts are put together, and a translator learns
 # German from them.
 #
 # Ask: a decoder learns from whole sentences, whose next word it is to guess. What keeps
@@ -25,8 +25,10 @@
 # - test any model for a leak from the future, without training it (*Going further*).
 
 # %% [markdown] slide="notes"
-# Start the training cell before the class, or in a break. Leave 6.A and all below Going
-# further for the lab. Usual trouble: which axis is the key axis, and
+# 45 minutes: the two twins (4), masks by hand and 6.A to 6.C (11), the printed mask
+# (6), batches, loss and step (6), the translator and a sentence of theirs (10), who
+# decided (8). Start the training cell before the class, or in a break. Leave 6.A and
+# all below Going further for the lab. Usual trouble: which axis is the key axis, and
 # two conventions in one program.
 
 # %%
@@ -59,7 +61,7 @@ _ = torch.manual_seed(6)
 # study the code yet; look at what comes out.
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask, before you press: same weights, same data, another mask. Which
+# Ask, before you press: same weights, same data, another mask. Which
 # will have the lower loss, and which will write better?
 #
 # Expect: "the one with the lower loss writes better".
@@ -118,13 +120,13 @@ for name, (loss, right) in twins.items():
 assert all(loss < 0.02 for loss, _ in twins.values())
 assert twins["twin A"][1] > 0.9 and twins["twin B"][1] < 0.2
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # Both losses are practically zero. One twin writes everything right, the other next to
 # nothing, and no loss curve would have told you. The mask that twin B has stands, as it
 # is, in a published notebook. At the end of this lesson you will spot it at a glance.
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: both losses are nearly zero, and B writes rubbish. What did B
+# Ask: both losses are nearly zero, and B writes rubbish. What did B
 # learn?
 #
 # Expect: "overfitting". Say: every batch is new, so it has nothing to learn by heart.
@@ -138,7 +140,7 @@ assert twins["twin A"][1] > 0.9 and twins["twin B"][1] < 0.2
 # \left(\frac{QK^\top}{\sqrt{d_{head}}}\right)\right) V$$
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: the second row has scores 0, 1, 0, and the last key is hidden.
+# Ask: the second row has scores 0, 1, 0, and the last key is hidden.
 # What are its weights?
 #
 # Expect: "0, 1, 0". Say: e to the 0 is 1 and e is 2.718, so 0.27 and 0.73.
@@ -172,7 +174,7 @@ show("with a mask", scores.masked_fill(~allowed, float("-inf")).softmax(-1))
 # Nobody may attend to it: the **key** is hidden, from every query and every head.
 
 # %% [markdown] slide="notes"
-# **1 minute.** Ask: is padding hidden as a query or as a key?
+# Ask: is padding hidden as a query or as a key?
 #
 # Expect: "both". Say: as a key. What a padded query computes is never read, and a row
 # without any key would be trouble (exercise 2.K).
@@ -242,7 +244,7 @@ show_figure(
 # may depend on the places up to *i* alone, or there is nothing to guess.
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: draw the mask for three words in the air, query down, key across.
+# Ask: draw the mask for three words in the air, query down, key across.
 #
 # Expect: both triangles. Say: name the row first. The first word may see itself.
 #
@@ -315,7 +317,7 @@ show_figure(
 
 
 # %% [markdown] slide="notes"
-# **4 minutes.** Say: you dictate, I type, with the check below.
+# Say: you dictate, I type, with the check below.
 #
 # Ask: what are the shapes of the two masks, and how do they line up?
 #
@@ -369,7 +371,7 @@ show_figure(
 )
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: for the four real words, in which field do the last two drawings
+# Ask: for the four real words, in which field do the last two drawings
 # differ?
 #
 # Expect: "in the last column". In none: the padding is in their future already.
@@ -415,7 +417,7 @@ play(draw.masks_by_hand(["start", "es", "war", "müde"]))
 # | code that computes `scores + mask * -1e9` | 0 (1 = blocked) |
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: which of you has used two of these four in one program?
+# Ask: which of you has used two of these four in one program?
 #
 # Expect: laughter, then a story. Say: none of them raises an error.
 #
@@ -443,7 +445,7 @@ for name, mask in (("ours", ahead), ("turned round", masks.blocked(ahead))):
 # places, counted from 0, in rising order, as a tuple such as `(5, 6)`.
 
 # %% [markdown] slide="notes"
-# **4 minutes.** Say: read row 0 aloud, and say for each number what it does.
+# Say: read row 0 aloud, and say for each number what it does.
 #
 # Ask: which keys does the first query see?
 #
@@ -532,7 +534,7 @@ show_figure(
 )
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: the model has read *start*. What is it to say? And after *müde*?
+# Ask: the model has read *start*. What is it to say? And after *müde*?
 #
 # Expect: "es", and then silence. It has to say *end*, or it would never stop.
 #
@@ -617,7 +619,7 @@ print("reads", shift(target)[0][0], "should say", shift(target)[1][0])
 # **smoothed**.
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: with smoothed labels, what loss has a perfect model?
+# Ask: with smoothed labels, what loss has a perfect model?
 #
 # Expect: "zero". Say: its label says 0.9 and a little for every other word, so even the
 # best answer is surprised.
@@ -729,7 +731,7 @@ for step in range(5):
 # animal did not cross the street because it was too tired.*
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Say: the two words *animal* and *street* never stand in one sentence of
+# Say: the two words *animal* and *street* never stand in one sentence of
 # the training data. So our sentence can't have been learned by heart.
 #
 # Ask: after 60 steps, what will it write? After 300?
@@ -842,7 +844,7 @@ for stretch in (60, 90, 150, 600):
         print("   ", text)
 
 # %% [markdown] slide="notes"
-# **5 minutes.** Say: read the four stretches aloud, in your best German.
+# Say: read the four stretches aloud, in your best German.
 #
 # Ask: what did it learn first, and what last?
 #
@@ -863,7 +865,7 @@ show_figure(
 # expect?
 
 # %% [markdown] slide="notes"
-# **1 minute.** Ask: of 100 sentences whose pairs of words it never met, how many will
+# Ask: of 100 sentences whose pairs of words it never met, how many will
 # be right in every word?
 #
 # Expect: "eighty". It is nearly all of them, and the pronouns, too.
@@ -890,7 +892,7 @@ assert score >= 0.97 and pronouns_score >= 0.97
 # ones that it has.
 
 # %% [markdown] slide="notes"
-# **4 minutes.** Say: dictate me a sentence.
+# Say: dictate me a sentence.
 #
 # Ask: what will it do with a word that it has never seen?
 #
@@ -934,7 +936,7 @@ both_languages("The elephant did not see the castle because it was too tired")
 # **sie**, the street. Where in the model is that decided?
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: whose vector does the decoder need for the pronoun: that of *it*,
+# Ask: whose vector does the decoder need for the pronoun: that of *it*,
 # of *animal*, or of *tired*?
 #
 # Expect: "of *it*": the encoder has looked from *it* to *animal*, as in lesson 02.
@@ -1036,7 +1038,7 @@ for word in ("it", "adjective", "meant", "other"):
 assert abs(without["adjective"] - 0.5) < 0.1 and without["it"] > 0.8
 
 # %% [markdown] slide="notes"
-# **3 minutes.** Say: who voted for *it*? Without it hardly anything is lost.
+# Say: who voted for *it*? Without it hardly anything is lost.
 #
 # Ask: without the adjective it is half. Why exactly half?
 #
@@ -1332,8 +1334,7 @@ print(
 
 # %% [markdown] slide="slide"
 # ### A new kind of sentence
-
-# %% [markdown]
+#
 # Two kinds of sentences were
 # never shown at all. One is a question with *can* or *want*; the other begins with a
 # word such as *yesterday* and also has a *because*. The model knows the words and the
@@ -1467,7 +1468,7 @@ for name, some in task.constructions.items():
 # and keeps a single vector of all it has read, and it is trained by the same step.
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: a colleague shows you a loss that looks too good. What do you test
+# Ask: a colleague shows you a loss that looks too good. What do you test
 # first?
 #
 # Expect: "the mask". Say: let it write, or change a word and look what moves.
