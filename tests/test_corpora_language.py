@@ -556,6 +556,19 @@ def test_known_words_that_are_no_sentence_are_handed_on(typed):
     assert not found.inside and len(found.ids) == 6
 
 
+def test_a_model_of_fewer_words_is_asked_for_those_alone():
+    words, _ = pairs.vocabularies("de", "core")
+    found = lookup("the dog, in the morning, didn't drink water", words)
+    assert found.ids == words.encode(found.text)
+    with pytest.raises(UnknownWords) as it:
+        lookup("The bird saw an elephant", words)
+    assert str(it.value) == (
+        "This translator knows no word 'bird', nor any that is like it. "
+        "This translator knows no word 'elephant'; closest to it is: animal."
+    )
+    assert lookup("The bird slept").inside
+
+
 def test_an_unknown_word_gets_the_closest_ones():
     with pytest.raises(UnknownWords) as it:
         lookup("The dogg crossed the streets.")

@@ -47,7 +47,9 @@ def briefly(function, name, few):
             if value is function:
                 setattr(module, key, run)
 
-for train in (loop.train, character_models.train_on_characters, recall.train_to_recall):
+for train in (loop.train, loop.repeat):
+    briefly(train, "steps", lambda steps: min(steps, 3))
+for train in (character_models.train_on_characters, recall.train_to_recall):
     briefly(train, "steps", lambda steps: min(steps, 3))
 for search in (decoding.greedy_decode, beam.beam_search):
     briefly(search, "max_new_tokens", lambda count: min(count, 3))

@@ -26,7 +26,7 @@ from helpers.generation.beam import beam_search, log_probability
 from helpers.generation.decoding import greedy_decode
 from helpers.models.masks import padding_mask
 from helpers.models.transformer import Transformer, TransformerConfig
-from helpers.training import History, noam_schedule, train
+from helpers.training import History, noam_schedule, repeat, train
 
 PAIRS = [([1, n + 3, 2], [1, *[n + 3] * (n % 3), 2]) for n in range(7)]
 
@@ -155,6 +155,28 @@ def test_a_second_call_goes_on_where_the_first_one_stopped():
     again = train(model, batches, bowl, optimizer, 3, schedule=schedule, history=parts)
     assert again is parts and again.loss == history.loss
     assert torch.equal(model.weight, whole.weight)
+
+
+def test_somebodys_own_step_is_repeated_as_the_loop_would_do_it():
+    def step(model, optimizer, source, target):
+        assert model.training and source == target == 1.0
+        loss = bowl(model, source)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    schedule = lambda step: 0.1 / step  # noqa: E731
+    whole, history = go(5, schedule=schedule)
+    model = Line().eval()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = iter([(1.0, 1.0)] * 6)
+    parts = repeat(step, model, optimizer, batches, 2, schedule=schedule)
+    more = {"schedule": schedule, "history": parts}
+    assert repeat(step, model, optimizer, batches, 3, **more) is parts
+    assert parts.loss == history.loss and parts.rate == history.rate
+    assert torch.equal(model.weight, whole.weight)
+    assert list(batches) == [(1.0, 1.0)]  # none is taken that is not used
 
 
 def test_no_batch_is_taken_that_is_not_used_and_too_few_are_an_error():

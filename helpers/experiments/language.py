@@ -5,7 +5,7 @@ translate them has seen both words, but never in one sentence.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -119,7 +119,10 @@ def with_rare_words(
 
 
 def similar_batches(
-    pairs: Sequence[tuple[Ids, Ids]], size: int, seed: int
+    pairs: Sequence[tuple[Ids, Ids]],
+    size: int,
+    seed: int,
+    lay: Callable[[list[tuple[Ids, Ids]]], tuple[Tensor, Tensor]] = collate,
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield batches without end, of sentences of like length: less is padding.
 
@@ -127,6 +130,7 @@ def similar_batches(
         pairs: source ids and target ids, each with start and end
         size: how many pairs are in a batch
         seed: another seed, other orders
+        lay: makes two tensors of pairs
 
     Raises:
         ValueError: There are fewer pairs than are sorted together.
@@ -140,7 +144,7 @@ def similar_batches(
             some = [pairs[place] for place in order[first : first + size * MIXED]]
             some.sort(key=lambda pair: len(pair[0]))
             for place in torch.randperm(MIXED, generator=draw).tolist():
-                yield collate(some[place * size : (place + 1) * size])
+                yield lay(some[place * size : (place + 1) * size])
 
 
 def teach(

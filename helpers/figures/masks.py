@@ -235,6 +235,8 @@ def beam_against_greedy(greedy: Tensor, beam: Tensor, tie: float = 1e-4) -> Figu
         "greedy found a likelier one": (beam < greedy - tie, RED, "v"),
     }
     for name, (some, colour, marker) in kinds.items():
+        if not some.any():
+            continue
         label = f"{name}: {int(some.sum())}"
         style = {"color": colour, "marker": marker, "linestyle": "none"}
         axes.plot(greedy[some], beam[some], label=label, alpha=0.6, **style)

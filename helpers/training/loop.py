@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
+from torch.optim import Optimizer
 
 from helpers.training.bar import progress
 
@@ -24,6 +25,48 @@ class History:
     rate: list[float] = field(default_factory=list)  # learning rate
     norm: list[float] = field(default_factory=list)  # of the gradient, before clipping
     seconds: float = 0.0
+
+
+def repeat(
+    take_step: Callable[[nn.Module, Optimizer, Any, Any], float],
+    model: nn.Module,
+    optimizer: Optimizer,
+    batches: Iterable[tuple[Any, Any]],
+    steps: int,
+    *,
+    schedule: Callable[[int], float] | None = None,
+    history: History | None = None,
+    name: str = "training",
+) -> History:
+    """Call somebody's own step of training for a fixed number of batches.
+
+    Args:
+        take_step: (model, optimizer, source, target) -> the loss before the step
+        model: put into training mode here, and left in it
+        optimizer: holds the model's parameters
+        batches: (source, target), at least `steps` of them
+        steps: how many
+        schedule: step, counted from 1 -> learning rate; None leaves the optimizer's
+        history: of an earlier call that this one continues; the schedule counts on
+        name: in front of the progress bar
+
+    Returns:
+        Loss and learning rate of each step, and the seconds in all.
+    """
+    model.train()
+    history, start = history or History(), time.perf_counter()
+    numbers = range(len(history.loss) + 1, len(history.loss) + steps + 1)
+    with progress(steps, name) as bar:
+        for step, batch in zip(numbers, batches, strict=False):  # takes no batch more
+            if schedule:
+                for group in optimizer.param_groups:
+                    group["lr"] = schedule(step)
+            history.loss.append(float(take_step(model, optimizer, *batch)))
+            history.rate.append(optimizer.param_groups[0]["lr"])
+            bar.set_postfix_str(f"loss {history.loss[-1]:.3f}", refresh=False)
+            bar.update()
+    history.seconds += time.perf_counter() - start
+    return history
 
 
 def train(

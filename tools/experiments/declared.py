@@ -22,6 +22,7 @@ from helpers.experiments import (
     two_questions,
 )
 from helpers.experiments import language as little_language
+from helpers.experiments import warm_up as warming
 from helpers.experiments.translation import exact_match
 from helpers.models.multi_head import MultiHeadAttention
 from helpers.models.recurrent import CharacterModel
@@ -129,6 +130,17 @@ def two_at_once(seed: int, steps: int = 1200) -> Row:
         columns[name] = 50 * max(map(sum, right))
     two, *ones, deep = columns.values()
     return columns | {"held": min(two, deep) > 99 and max(ones) < 75}
+
+
+def warmed(seed: int) -> Row:
+    """Lesson 06's rates, each with and without a warm-up."""
+    row: Row = {
+        f"{peak}, {steps}": 100 * warming.share_right(peak, steps, seed)
+        for peak in warming.RATES
+        for steps in warming.WARM_UPS
+    }
+    learned = [row[name] > 99 for name in WARMED if name != WARMED[-2]]
+    return row | {"held": all(learned) and row[WARMED[-2]] < 50}
 
 
 def longer_rnn(seed: int, steps: int = 3000) -> Row:
@@ -301,6 +313,7 @@ def pooled(rows: Sequence[Row]) -> list[str]:
     return said
 
 
+WARMED = tuple(f"{peak}, {w}" for peak in warming.RATES for w in warming.WARM_UPS)
 SENTENCES = (  # what the tables of the little language show
     "processor s",
     "exact",
@@ -373,12 +386,35 @@ _ALL = (
     Experiment(
         "translation",
         6,
-        "A small Transformer translates numbers that it has never seen from English "
-        "into German: at least 97 % are right in every letter.",
-        "The held-out numbers occur in no form among the training pairs.",
-        ("exact match, %",),
-        cells(6, "translation", lambda names: {"exact match, %": 100 * names["score"]}),
-        seeds=(0, 1, 2, 3, 4),
+        "The Transformer of the lesson's own cells, trained for 900 steps, translates "
+        "held-out sentences of the little language into German: at least 97 % are "
+        "right in every word, and at least 97 % of the pronouns.",
+        "Held-out pairs of words, the animal and the street among them, are in no "
+        "training sentence. The recipe is that of `sentences_de` with the paper's "
+        "warm-up and without clipping.",
+        ("exact, %", "pronouns, %"),
+        cells(
+            6,
+            "translation",
+            lambda names: {
+                "exact, %": 100 * names["score"],
+                "pronouns, %": 100 * names["pronouns_score"],
+            },
+        ),
+        form="{:.1f}",
+    ),
+    Experiment(
+        "warm_up",
+        6,
+        "A small post-norm Transformer learns to reverse eight symbols with and "
+        "without warm-up, more than 99 % right, at peaks of the learning rate up to "
+        "0.016; at 0.032 it does so with a warm-up of 100 steps, and without one "
+        "fewer than half are right.",
+        "The same 400 steps, batches and initial weights, and the same fall to 0 over "
+        "the last half. Each column: the peak, and the steps of the warm-up; in % of "
+        "held-out symbols. By chance 10 % of them would be right.",
+        WARMED,
+        warmed,
         form="{:.1f}",
     ),
     *(

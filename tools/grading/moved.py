@@ -14,7 +14,7 @@ STAYS = {
     "4.N": MODEL,
     "5.D": MODEL,
     "5.H": "whether layers were built is seen only where the answer runs",
-    "6.H": MODEL,
+    "6.F": MODEL,
     "7.F": "what the result remembers of its history is judged",
     "7.J": MODEL,
     "7.L": MODEL,

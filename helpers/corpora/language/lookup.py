@@ -20,6 +20,7 @@ from helpers.corpora.language.lexicon import (
 from helpers.corpora.language.meaning import Clause, Phrase, Sentence, State
 from helpers.corpora.language.near import closest
 from helpers.corpora.language.words import Words, joined
+from helpers.corpora.vocabulary import SPECIAL
 
 SHORT = {  # what people write -> the words of the grammar
     "can't": "cannot",
@@ -59,13 +60,14 @@ class Found(NamedTuple):
         return self.meaning is not None
 
 
-def lookup(text: str) -> Found:
+def lookup(text: str, known: Words | None = None) -> Found:
     """Look up a typed sentence, and tidy its capitals, contractions and full stop.
 
     The order of the words, too: "gave the boy a book", and "yesterday" at the end.
 
     Args:
         text: English, such as "the dog didn't cross the street"
+        known: the words of a model that has fewer than the language
 
     Returns:
         The sentence and the ids of its words. A sentence of known words that the
@@ -74,18 +76,19 @@ def lookup(text: str) -> Found:
     Raises:
         UnknownWords: The language lacks one of the words, or the text has no words.
     """
-    words = _words(text)
-    vocabulary = english.vocabulary()
+    known = known or Words.of(english.vocabulary())
+    vocabulary = set(known.pieces) - set(SPECIAL)
+    words = [word for word in _words(text) if word != "," or word in vocabulary]
     if not set(words) - {","}:
         raise UnknownWords("There is no word to translate: type an English sentence.")
     if unknown := [word for word in dict.fromkeys(words) if word not in vocabulary]:
-        raise UnknownWords(_unknown(unknown))
+        raise UnknownWords(_unknown(unknown, vocabulary))
     mark = "?" if text.rstrip().endswith("?") or words[0] in ASKING else "."
     plain = [*(word for word in words if word != ","), mark]
     meaning = next(filter(None, map(read, _orders(plain))), None)
     said = english.write(meaning) if meaning else [*_with_an(words), mark]
     sentence = joined(said)
-    return Found(sentence, Words.of(vocabulary).encode(sentence), meaning)
+    return Found(sentence, known.encode(sentence), meaning)
 
 
 def _words(text: str) -> list[str]:
@@ -132,18 +135,20 @@ def _with_an(words: list[str]) -> list[str]:
     return ["an" if (a, b[0] in "aeiou") == ("a", True) else a for a, b in pairs]
 
 
-def _unknown(words: list[str]) -> str:
+def _unknown(words: list[str], vocabulary: set[str]) -> str:
     """A sentence about each word that is not known."""
-    known = {word for word in english.vocabulary() if word.isalpha()}
+    known = {word for word in vocabulary if word.isalpha()}
+    whole = {word for word in english.vocabulary() if word.isalpha()} <= known
+    whose = "The little language has" if whole else "This translator knows"
     said, strange = [], False
     for word in words:
-        close = closest(word, known)
+        close = [one for one in closest(word, known) if one in known]
         verb = "are" if len(close) > 1 else "is"
         end = f"; closest to it {verb}: {', '.join(close)}."
-        said.append(f"The little language has no word {word!r}")
+        said.append(f"{whose} no word {word!r}")
         said[-1] += end if close else ", nor any that is like it."
         strange = strange or not close
-    return " ".join([*said, SPOKEN_OF] if strange else said)
+    return " ".join([*said, SPOKEN_OF] if strange and whole else said)
 
 
 # --- reading --------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""6.G: pairs made into a batch, and the target shifted by one token."""
+"""6.E: pairs made into a batch, and the target shifted by one token."""
 
 import copy
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def collate(
     table: Callable[[list[list[int]]], Tensor] = _table,
     second: Callable[[list[list[int]]], Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The course's own answer to the first half of 6.G, with steps to replace.
+    """The course's own answer to the first half of 6.E, with steps to replace.
 
     `second` makes the table of the targets, where that is another.
     """
@@ -44,7 +44,7 @@ def collate(
 
 
 def shift(target: Tensor) -> tuple[Tensor, Tensor]:
-    """The course's own answer to the second half of 6.G."""
+    """The course's own answer to the second half of 6.E."""
     return target[:, :-1], target[:, 1:]
 
 
@@ -256,7 +256,7 @@ def _two(target: Tensor) -> tuple[Tensor, Tensor]:
 
 EXERCISES = (
     Exercise(
-        "6.G",
+        "6.E",
         "Pairs into a batch, and the target shifted",
         "function",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""6.F: a test for leaks, judged on models that are right and on models that leak."""
+"""6.J: a test for leaks, judged on models that are right and on models that leak."""
 
 import random
 from collections.abc import Callable
@@ -146,7 +146,7 @@ def is_causal(
     read: Callable[[Tensor], Tensor] = torch.clone,
     new: Callable[[Tensor], Tensor] = lambda old: (old + 1) % IDS,
 ) -> bool:
-    """The course's own answer to 6.F; the keywords are for the misconceptions.
+    """The course's own answer to 6.J; the keywords are for the misconceptions.
 
     Change one token after another; for each of them, `rows` must stay the same. The ids
     are drawn as the stub draws them.
@@ -330,7 +330,7 @@ def _patients(seed: int) -> list[Case]:
 
 EXERCISES = (
     Exercise(
-        "6.F",
+        "6.J",
         "Is it causal? Write the test",
         "probe",
         difficulty=4,

@@ -42,7 +42,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "6.E",
+        "6.H",
         "Why the training loss can't show it",
         "written",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""6.J: the paper's learning rate, which warms up and then cools down."""
+"""6.K: the paper's learning rate, which warms up and then cools down."""
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
 from helpers.training import noam_schedule
@@ -23,7 +23,7 @@ def _cases(seed: int) -> list[Case]:
 
 
 def reference(step: int, d_model: int, warmup: int) -> float:
-    """The course's own answer to 6.J."""
+    """The course's own answer to 6.K."""
     return noam_schedule(step, d_model, warmup)
 
 
@@ -112,7 +112,7 @@ def _power(step: int, d_model: int, warmup: int) -> float:
 
 EXERCISES = (
     Exercise(
-        "6.J",
+        "6.K",
         "The learning rate of the paper",
         "function",
         difficulty=2,

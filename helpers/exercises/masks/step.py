@@ -1,4 +1,4 @@
-"""6.H: one step of training, judged by its loss and by the weights it leaves."""
+"""6.F: one step of training, judged by its loss and by the weights it leaves."""
 
 from collections.abc import Callable
 from functools import partial
@@ -73,7 +73,7 @@ def train_step(
     update: Callable = _update,
     result: Callable = Tensor.item,
 ) -> float:
-    """The course's own answer to 6.H; the keywords are for the misconceptions."""
+    """The course's own answer to 6.F; the keywords are for the misconceptions."""
     written, labels = shift(target)
     logits = model(source, written, *masks(source, written, target))
     loss = loss_of(logits, labels)
@@ -405,7 +405,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "6.H",
+        "6.F",
         "One step of training",
         "function",
         difficulty=4,

@@ -1,4 +1,4 @@
-"""Independent solutions to 6.G."""
+"""Independent solutions to 6.E."""
 
 from itertools import zip_longest
 
@@ -83,7 +83,7 @@ def _both(collates, shifts):
 
 
 VARIANTS = {
-    "6.G": _both(
+    "6.E": _both(
         (
             collate_by_pad_sequence,
             collate_by_filling,

@@ -1,4 +1,4 @@
-"""Independent solutions to 6.F."""
+"""Independent solutions to 6.J."""
 
 import numpy as np
 import torch
@@ -47,7 +47,7 @@ def causal_in_one_batch(model):
 
 
 VARIANTS = {
-    "6.F": (
+    "6.J": (
         causal_by_prefixes,
         causal_by_last_rows,
         causal_by_futures,

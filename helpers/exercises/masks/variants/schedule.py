@@ -1,4 +1,4 @@
-"""Independent solutions to 6.J."""
+"""Independent solutions to 6.K."""
 
 import math
 
@@ -34,7 +34,7 @@ def rate_in_single_precision(step, d_model, warmup):
 
 
 VARIANTS = {
-    "6.J": (
+    "6.K": (
         rate_by_cases,
         rate_by_numpy,
         rate_by_torch,

@@ -1,4 +1,4 @@
-"""Independent solutions to 6.H."""
+"""Independent solutions to 6.F."""
 
 import torch
 import torch.nn.functional as F
@@ -69,7 +69,7 @@ def step_on_the_real_tokens(model, optimizer, source, target):
 
 
 VARIANTS = {
-    "6.H": (
+    "6.F": (
         step_by_flattening,
         step_by_hand,
         step_with_the_look_ahead_alone,
