@@ -388,6 +388,16 @@ def bright(page):
 
 
 @pytest.mark.browser
+def test_what_can_be_pressed_has_a_name(chromium, site):
+    page = opened(chromium, site, "lessons/02_attention.html")
+    search = page.locator(".search-button-field").first
+    assert not search.get_attribute("aria-label") and "Search" in search.inner_text()
+    for one in page.locator("summary").all():
+        assert one.get_attribute("aria-label") or one.text_content().strip()
+    page.context.close()
+
+
+@pytest.mark.browser
 def test_an_answer_takes_two_clicks(chromium, site):
     page = opened(chromium, site, f"lessons/02_attention.html#{SOFTMAX}")
     exercise = page.locator(f"#{SOFTMAX}")
