@@ -63,6 +63,8 @@ format: setup  ## sort imports and lay out the code
 
 check: setup  ## compare the committed notebooks with what the lessons build
 	$(PY) -m tools.build --check
+	@set -e; for folder in $(wildcard translations/*/); do \
+	  $(PY) -m tools.build --check --language $$(basename $$folder); done
 
 suite: $(CLASSROOM)  # unit, solutions and students at once: no worker waits between them
 	$(UNIT) $(NBVAL) --durations=10 -m "not browser" tests solutions
