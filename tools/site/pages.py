@@ -7,7 +7,7 @@ from pathlib import Path
 
 import nbformat
 
-from tools.build.guide import misconceptions
+from tools.build.guide import misconceptions, title
 from tools.build.notebooks import Lesson, known_exercises, lesson_paths, read
 from tools.site import lessons
 
@@ -16,6 +16,8 @@ PAGES = {
     "README.md": "index",
     "CHANGELOG.md": "project/changes",
     "CONTRIBUTING.md": "project/contributing",
+    "CODE_OF_CONDUCT.md": "project/conduct",
+    "docs/translating.md": "project/translating",
     "docs/words.md": "words",
     "docs/experiments.md": "measured/experiments",
     "docs/benchmarks.md": "measured/benchmarks",
@@ -78,7 +80,7 @@ def site(root: Path, address: str = "") -> Site:
         made.pages[name] = linked(made, places, source, _lesson(made, lesson))
         made.pages[f"mistakes/{lesson.name}"] = misconceptions(lesson)
     made.pages[WRITTEN] = ANSWER.sub(_folded, made.pages[WRITTEN])
-    _front(made)
+    _front(made, known)
     return made
 
 
@@ -97,7 +99,7 @@ def _lesson(made: Site, lesson: Lesson) -> str:
     return lessons.page(lesson.name, solution, student, known, made.files)
 
 
-def _front(made: Site) -> None:
+def _front(made: Site, known: list[Lesson]) -> None:
     """Cut the README into the first page and how to begin; list what there is."""
     first, parts = sections(made.pages["index"])
     body = [first, *(f"## {name}\n\n{parts[name]}" for name in FRONT_PAGE)]
@@ -114,9 +116,9 @@ def _front(made: Site) -> None:
         "For instructors": [f"instructors/{one}" for one in INSTRUCTORS],
         "The project": _under(made, "project/"),
     }
-    listed = [TREE.format(title, "\n".join(names)) for title, names in groups.items()]
+    listed = [TREE.format(group, "\n".join(names)) for group, names in groups.items()]
     made.pages["index"] += "\n\n" + "\n\n".join(listed) + "\n"
-    mistakes = [name.split("/")[1] for name in _under(made, "mistakes/")]
+    mistakes = [f"{title(lesson)} <{lesson.name}>" for lesson in known]
     made.pages["mistakes/index"] = (
         "# What students get wrong\n\n"
         "Every mistake that a check knows by its name, with what it says to it.\n\n"
