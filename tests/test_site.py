@@ -304,6 +304,23 @@ def test_a_file_that_the_site_does_not_show_is_found_in_the_repository(linked):
     assert ':alt: "b"' in text
 
 
+def test_one_setting_leads_to_the_repository_and_to_binder(tmp_path):
+    pytest.importorskip("ziamath", reason="needs the site extra: `make site`")
+    from tools.site.lessons import reading
+
+    assert isinstance(command.address(ROOT), str)
+    settings = tmp_path / "pyproject.toml"
+    settings.write_text('[tool.course]\nrepository = "https://github.com/us/it"')
+    page = reading("02_attention", command.address(tmp_path))
+    where = "https://mybinder.org/v2/gh/us/it/main?urlpath=lab/tree/notebooks/"
+    assert f"({where}02_attention.ipynb)" in page
+    assert "mybinder" not in reading("02_attention", "")
+    assert "folded below.\n:::" in reading("02_attention", "")
+    settings.write_text('[tool.course]\nrepository = "git@github.com:us/it"')
+    with pytest.raises(command.SiteError, match="OWNER/NAME.*leave it empty"):
+        command.address(tmp_path)
+
+
 def test_another_folder_is_not_overwritten(tmp_path, capsys):
     (tmp_path / "mine.txt").write_text("mine")
     for package in command.NEEDED:

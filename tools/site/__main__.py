@@ -2,15 +2,18 @@
 
 import argparse
 import importlib.util
+import re
 import shutil
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 NEEDED = ("sphinx", "myst_parser", "sphinx_book_theme", "ziamath", "nbconvert")
+ADDRESS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+")
 MADE = "searchindex.js"  # that a folder was made by Sphinx
 
 
@@ -18,11 +21,27 @@ class SiteError(Exception):
     """Why there is no site, in a sentence."""
 
 
+def address(root: Path) -> str:
+    """Where the repository is published; "" where that is not said.
+
+    Raises:
+        SiteError: The setting is no address of a repository.
+    """
+    settings = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
+    said = settings["tool"]["course"]["repository"]
+    if said and not ADDRESS.fullmatch(said):
+        raise SiteError(
+            f"pyproject.toml, [tool.course]: repository = {said!r} is not of the form "
+            '"https://github.com/OWNER/NAME". Correct it, or leave it empty.'
+        )
+    return said
+
+
 def stage(root: Path, source: Path) -> None:
     """Write what Sphinx reads: every page, and the figures."""
     from tools.site.pages import site
 
-    made = site(root)
+    made = site(root, address(root))
     texts = {f"{name}.md": text.encode() for name, text in made.pages.items()}
     for name, content in (texts | made.files).items():
         path = source / name

@@ -32,6 +32,8 @@ html_math_renderer = "drawn"
 html_copy_source = html_show_sourcelink = html_show_sphinx = html_use_index = False
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
 html_theme_options = {
+    "repository_url": SETTINGS["tool"]["course"]["repository"],
+    "use_repository_button": bool(SETTINGS["tool"]["course"]["repository"]),
     "home_page_in_toc": True,
     "navbar_persistent": [],  # one search field is enough
     "show_toc_level": 2,

@@ -31,8 +31,13 @@ READING = """:::{{admonition}} This page is for reading
 To run the lesson, change it and have your answers checked, [get the
 course](../start.md) and open `{name}.ipynb`. Every output here was printed by the code
 above it. Exercises show what you would be given; hints, what the check says, and an
-answer are folded below.
+answer are folded below.{more}
 :::"""
+BINDER = """
+
+[Run it on Binder](https://mybinder.org/v2/gh/{repository}/main?urlpath=lab/tree/notebooks/{name}.ipynb)
+without installing anything: the first start takes minutes, and your work is lost when
+the session ends."""
 DID_YOU_TRY = """Did you try? Writing it yourself, and hearing from the check what is
 wrong with it, teaches you more than reading a finished answer. The hints above are
 there for the moment when you are stuck."""
@@ -47,6 +52,7 @@ def page(
     student: NotebookNode,
     known: dict[str, Exercise],
     files: Files,
+    address: str = "",
 ) -> str:
     """The page of a lesson, in Markdown.
 
@@ -56,6 +62,7 @@ def page(
         student: the notebook that students get
         known: its exercises, by their numbers
         files: where its figures are added
+        address: of the repository on GitHub, where it is published
     """
     stubs = {cell.id: cell.source for cell in student.cells}
     parts: list[str] = []
@@ -77,8 +84,15 @@ def page(
             shown = "\n\n".join(_whole(name, cell, files))
             answer = fold("Show the answer", shown, "shown")
             waiting.append(fold("An answer", f"{DID_YOU_TRY}\n\n{answer}", "answer"))
-    parts[1:1] = [READING.format(name=name)]
+    parts[1:1] = [reading(name, address)]
     return "\n\n".join([*parts, *waiting]) + "\n"
+
+
+def reading(name: str, address: str) -> str:
+    """What the page is for, and where the lesson can be run."""
+    repository = address.removeprefix("https://github.com/")
+    more = BINDER.format(repository=repository, name=name) if address else ""
+    return READING.format(name=name, more=more)
 
 
 def _belongs(cell: NotebookNode) -> bool:

@@ -96,7 +96,7 @@ def _lesson(made: Site, lesson: Lesson) -> str:
         for folder in ("solutions", "notebooks")
     )
     known = known_exercises(lesson)
-    return lessons.page(lesson.name, solution, student, known, made.files)
+    return lessons.page(lesson.name, solution, student, known, made.files, made.address)
 
 
 def _front(made: Site, known: list[Lesson]) -> None:
