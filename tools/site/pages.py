@@ -36,7 +36,7 @@ LINK = re.compile(r"(!?)\[([^][]+)\]\(([^()\s]+)\)")
 FENCED = re.compile(r"^(`{3,}).*?^\1", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 FRONT_PAGE = ("Lessons", "How we know that the checks are right", "What it is not")
-INSTRUCTORS = ("guide", "grading", "written")
+INSTRUCTORS = ("guide", "grading", "written")  # first; other pages of docs/ follow
 START = ("Start", "How to work", "Commands")
 TREE = """```{{toctree}}
 :hidden:
@@ -67,7 +67,9 @@ def site(root: Path, address: str = "") -> Site:
     made = Site(root, address)
     known = [read(path) for path in lesson_paths(root)]
     cards = sorted(path.relative_to(root) for path in root.glob(CARDS))
-    places = dict(PAGES) | {str(path): f"cards/{path.parent.name}" for path in cards}
+    more = (f"docs/{path.name}" for path in sorted(root.glob("docs/*.md")))
+    places = {one: f"instructors/{Path(one).stem}" for one in more} | PAGES
+    places |= {str(path): f"cards/{path.parent.name}" for path in cards}
     for lesson in known:
         for folder in ("notebooks", "solutions"):
             places[f"{folder}/{lesson.name}.ipynb"] = f"lessons/{lesson.name}"
@@ -113,7 +115,7 @@ def _front(made: Site, known: list[Lesson]) -> None:
         "Beside the lessons": ["words", "mistakes/index"],
         "Measured": ["measured/experiments", "measured/benchmarks"],
         "Data and models": _under(made, "cards/"),
-        "For instructors": [f"instructors/{one}" for one in INSTRUCTORS],
+        "For instructors": sorted(_under(made, "instructors/"), key=_rank),
         "The project": _under(made, "project/"),
     }
     listed = [TREE.format(group, "\n".join(names)) for group, names in groups.items()]
@@ -124,6 +126,13 @@ def _front(made: Site, known: list[Lesson]) -> None:
         "Every mistake that a check knows by its name, with what it says to it.\n\n"
         "```{toctree}\n:maxdepth: 1\n\n" + "\n".join(mistakes) + "\n```\n"
     )
+
+
+def _rank(name: str) -> tuple[int, str]:
+    """Where a page stands among those for instructors."""
+    stem = name.split("/")[1]
+    known = stem in INSTRUCTORS
+    return (INSTRUCTORS.index(stem) if known else len(INSTRUCTORS)), stem
 
 
 def _under(made: Site, folder: str) -> list[str]:
