@@ -32,7 +32,7 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help lab setup test quick lint format check suite unit solutions students browser \
-        processors build guide slides kill-matrix deep hostile hunt transcripts bench \
+        processors build guide slides site kill-matrix deep hostile hunt transcripts bench \
         progress export pretrain finetune clean release grade
 
 help:  ## list the targets
@@ -63,6 +63,8 @@ format: setup  ## sort imports and lay out the code
 
 check: setup  ## compare the committed notebooks with what the lessons build
 	$(PY) -m tools.build --check
+	@set -e; for folder in $(wildcard translations/*/); do \
+	  $(PY) -m tools.build --check --language $$(basename $$folder); done
 
 suite: $(CLASSROOM)  # unit, solutions and students at once: no worker waits between them
 	$(UNIT) $(NBVAL) --durations=10 -m "not browser" tests solutions
@@ -82,7 +84,7 @@ processors: setup  ## repeat the tests of checks and models on other code paths 
 	  then ATEN_CPU_CAPABILITY=avx2 $(UNIT) $(PROCESSOR); \
 	  else echo "torch takes AVX2 on this processor, or has none: proved by the suite."; fi
 
-browser: $(CLASSROOM)  ## drive JupyterLab and the slides in Chromium
+browser: $(CLASSROOM)  ## drive JupyterLab, slides and site in Chromium
 	$(UNIT) -m browser -rs
 
 build: setup  ## build notebooks/ and solutions/ from lessons/
@@ -93,6 +95,9 @@ guide: setup  ## write the usual mistakes, a page per lesson; LESSON=02 for one
 
 slides: $(CLASSROOM)  ## write a deck per lesson to slides/; LESSON=02 for one
 	$(PY) -m tools.slides $(LESSON)
+
+site: $(CLASSROOM)  ## write the course as web pages to site/, from the solutions
+	$(PY) -m tools.site $(ARGS)
 
 kill-matrix: setup  ## put right and wrong answers to their checks, over 20 seeds
 	COURSE_SEEDS=20 $(UNIT) tests/test_checks.py -k "independent_solution or the_reference_passes"
@@ -136,7 +141,7 @@ grade: setup  ## grade notebooks: SUBMISSIONS=folder; LESSON=02 for one lesson
 	  $(foreach lesson,$(LESSON),--lesson $(lesson)) $(ARGS)
 
 clean:  ## remove .venv and caches; never touches work/
-	rm -rf $(VENV) .ruff_cache .pytest_cache .hypothesis build dist slides *.egg-info
+	rm -rf $(VENV) .ruff_cache .pytest_cache .hypothesis build dist slides site *.egg-info
 	find helpers lessons tools tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(STAMP): requirements.txt pyproject.toml

@@ -17,7 +17,7 @@ from tools.proofs import parts
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = (
     "help lab setup test quick lint format check build clean kill-matrix hunt "
-    "transcripts bench progress pretrain guide slides browser processors finetune "
+    "transcripts bench progress pretrain guide slides site browser processors finetune "
     "release grade deep hostile students export"
 )
 LISTS = ("requirements.txt", "requirements-classroom.txt", "pyproject.toml")

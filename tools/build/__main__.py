@@ -3,6 +3,7 @@
 python -m tools.build                 build all; execute solutions whose code changed
 python -m tools.build 02 --execute    build lesson 02 and execute it in any case
 python -m tools.build --check         change nothing, fail where something differs
+python -m tools.build --language de   the same for the lessons of translations/de
 """
 
 import argparse
@@ -18,7 +19,7 @@ import nbformat
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
-from tools.build import guide, readme
+from tools.build import guide, readme, translated
 from tools.build.execute import execute
 from tools.build.folds import only_guards
 from tools.build.notebooks import (
@@ -236,8 +237,12 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("lessons", nargs="*", help="numbers such as 02; default: all")
     parser.add_argument("--check", action="store_true", help="compare, change nothing")
     parser.add_argument("--execute", action="store_true", help="execute in any case")
+    parser.add_argument("--language", help="a folder of translations/, such as de")
     options = parser.parse_args(arguments)
+    course = root
     try:
+        if options.language:
+            root = translated.place(course, options.language)
         paths = chosen(lesson_paths(root), options.lessons)
     except LessonError as error:
         print(error, file=sys.stderr)
@@ -245,10 +250,12 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     failures = _strays(root) if options.check else []
     for path in paths:
         try:
-            if options.check:
-                failures += problems(read(path), root)
+            lesson = read(path)
+            wrong = [*translated.problems(lesson, course)] if options.language else []
+            if options.check or wrong:
+                failures += wrong or problems(lesson, root)
             else:
-                print(build(read(path), root, options.execute))
+                print(build(lesson, root, options.execute))
         except LessonError as error:
             failures.append(f"lessons/{path.name}: {error}")
         except CellExecutionError as error:

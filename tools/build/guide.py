@@ -120,11 +120,16 @@ def misconceptions(lesson: Lesson) -> str:
 def mistakes(exercise: Exercise) -> str:
     """The known mistakes of one exercise."""
     star = " ★" * exercise.core
-    lines = [
-        f"- *{one.name}*: {one.done} {one.where}" for one in exercise.misconceptions
-    ]
     heading = f"## {exercise.id}{star} {exercise.title}"
-    return f"{heading}\n\n" + "\n".join(" ".join(line.split()) for line in lines)
+    return f"{heading}\n\n" + "\n".join(told(exercise))
+
+
+def told(exercise: Exercise) -> list[str]:
+    """What a check says to each mistake that it knows, as items of a list."""
+    lines = (
+        f"- *{one.name}*: {one.done} {one.where}" for one in exercise.misconceptions
+    )
+    return [" ".join(line.split()) for line in lines]
 
 
 def written(lessons: list[Lesson]) -> str:
