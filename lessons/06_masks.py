@@ -6,15 +6,6 @@
 # You need: lessons 02 to 05. Time: {minutes}. Run in one go, the notebook takes
 # {run time} on one core, most of it for the training.
 
-# %% [markdown] slide="notes"
-# Say: today your own parts are put together, and a translator learns
-# German from them.
-#
-# Ask: a decoder learns from whole sentences, whose next word it is to guess. What keeps
-# it from reading that word?
-#
-# Expect: "the mask", from those who did lesson 05.
-
 # %% [markdown] slide="skip"
 # At the end of this lesson you can
 #
@@ -25,11 +16,12 @@
 # - test any model for a leak from the future, without training it (*Going further*).
 
 # %% [markdown] slide="notes"
-# 45 minutes: the two twins (4), masks by hand and 6.A to 6.C (11), the printed mask
-# (6), batches, loss and step (6), the translator and a sentence of theirs (10), who
-# decided (8). Start the training cell before the class, or in a break. Leave 6.A and
-# all below Going further for the lab. Usual trouble: which axis is the key axis, and
-# two conventions in one program.
+# 45 minutes: the two twins (4), blocked scores by hand (4), the masks for padding and
+# future (5), the printed mask (8), a batch and its loss (6), the translator learns (6),
+# a sentence of theirs (5), who decided *es* or *sie*, each table after a guess (7).
+# Start the training cell before the break. Leave the stubs and everything below Going
+# further for the lab. Usual trouble: which axis is the key axis, and one convention too
+# many.
 
 # %%
 import torch
@@ -59,14 +51,6 @@ _ = torch.manual_seed(6)
 # Two small Transformers with the same weights learn the same task: read five symbols,
 # write them backwards. They differ in one thing only, the mask of the decoder. Don't
 # study the code yet; look at what comes out.
-
-# %% [markdown] slide="notes"
-# Ask, before you press: same weights, same data, another mask. Which
-# will have the lower loss, and which will write better?
-#
-# Expect: "the one with the lower loss writes better".
-#
-# Say: don't read the code yet, only what comes out.
 
 
 # %%
@@ -125,27 +109,11 @@ assert twins["twin A"][1] > 0.9 and twins["twin B"][1] < 0.2
 # nothing, and no loss curve would have told you. The mask that twin B has stands, as it
 # is, in a published notebook. At the end of this lesson you will spot it at a glance.
 
-# %% [markdown] slide="notes"
-# Ask: both losses are nearly zero, and B writes rubbish. What did B
-# learn?
-#
-# Expect: "overfitting". Say: every batch is new, so it has nothing to learn by heart.
-#
-# Say: it learned to copy what it was to guess. Keep that in mind for half an hour.
-
 # %% [markdown] slide="slide"
 # ## By hand: blocked scores
 #
 # $$\mathrm{Attention}(Q, K, V, mask) = \mathrm{softmax}\!\left(\mathrm{mask}\!
 # \left(\frac{QK^\top}{\sqrt{d_{head}}}\right)\right) V$$
-
-# %% [markdown] slide="notes"
-# Ask: the second row has scores 0, 1, 0, and the last key is hidden.
-# What are its weights?
-#
-# Expect: "0, 1, 0". Say: e to the 0 is 1 and e is 2.718, so 0.27 and 0.73.
-#
-# Say: the first row has one key left, and it takes everything.
 
 # %% [markdown] slide="skip"
 # How do you hide a word from attention? You don't delete it, because the table of
@@ -172,12 +140,6 @@ show("with a mask", scores.masked_fill(~allowed, float("-inf")).softmax(-1))
 #
 # The sentences of a batch are filled up to one length with a token that means nothing.
 # Nobody may attend to it: the **key** is hidden, from every query and every head.
-
-# %% [markdown] slide="notes"
-# Ask: is padding hidden as a query or as a key?
-#
-# Expect: "both". Say: as a key. What a padded query computes is never read, and a row
-# without any key would be trouble (exercise 2.K).
 
 # %% [markdown] exercise="6.A"
 # Write the padding mask of a batch of ids. Give it four axes, so that it lines up with
@@ -242,13 +204,6 @@ show_figure(
 #
 # While it learns, the decoder reads the whole target at once. Its guess at place *i*
 # may depend on the places up to *i* alone, or there is nothing to guess.
-
-# %% [markdown] slide="notes"
-# Ask: draw the mask for three words in the air, query down, key across.
-#
-# Expect: both triangles. Say: name the row first. The first word may see itself.
-#
-# Say: a model with this mask is called causal; so is the mask.
 
 # %% [markdown] slide="skip"
 # A decoder is **autoregressive**: each word that it writes is read again before it
@@ -316,14 +271,6 @@ show_figure(
 # Write the mask for a batch of targets. Combine your own two masks, or start afresh.
 
 
-# %% [markdown] slide="notes"
-# Say: you dictate, I type, with the check below.
-#
-# Ask: what are the shapes of the two masks, and how do they line up?
-#
-# Expect: `+` or `or` in place of and. Let the check talk.
-
-
 # %% exercise="6.C" tags=["translation"]
 def target_mask(ids: Tensor) -> Tensor:
     """Neither the future nor padding.
@@ -370,14 +317,6 @@ show_figure(
     "blocked. Look-ahead: everything above the diagonal is blocked. Target: both.",
 )
 
-# %% [markdown] slide="notes"
-# Ask: for the four real words, in which field do the last two drawings
-# differ?
-#
-# Expect: "in the last column". In none: the padding is in their future already.
-#
-# Say: it begins to matter where padding stands in front, or where the future is open.
-
 # %% [markdown] slide="skip"
 # Look at the row of the padding: it may attend. That does no harm, because nobody reads
 # what comes out there, and a row with nothing to attend to would be worse (exercise
@@ -416,13 +355,6 @@ play(draw.masks_by_hand(["start", "es", "war", "müde"]))
 # | `attention_mask` in `transformers` | 1 |
 # | code that computes `scores + mask * -1e9` | 0 (1 = blocked) |
 
-# %% [markdown] slide="notes"
-# Ask: which of you has used two of these four in one program?
-#
-# Expect: laughter, then a story. Say: none of them raises an error.
-#
-# Say: decide on one meaning, convert once, at the border of a library.
-
 # %% tags=["nbval-check-output"]
 x = torch.randn(1, 4, 8, generator=torch.Generator().manual_seed(1))  # (B, T, D)
 layer = nn.MultiheadAttention(8, 2, batch_first=True)
@@ -443,15 +375,6 @@ for name, mask in (("ours", ahead), ("turned round", masks.blocked(ahead))):
 # original's meaning). Where the mask is used, it says `scores + mask * -1e9`. Read
 # the printed mask. Which keys does the **first** query really get to see? Give their
 # places, counted from 0, in rising order, as a tuple such as `(5, 6)`.
-
-# %% [markdown] slide="notes"
-# Say: read row 0 aloud, and say for each number what it does.
-#
-# Ask: which keys does the first query see?
-#
-# Expect: "0 and 4", because the comment says that 1 means may attend.
-#
-# Say: don't believe the comment, look at where the mask is used. This is twin B.
 
 
 # %% locked=true tags=["nbval-check-output"]
@@ -533,13 +456,6 @@ show_figure(
     "what it should say: es, war, müde, end.",
 )
 
-# %% [markdown] slide="notes"
-# Ask: the model has read *start*. What is it to say? And after *müde*?
-#
-# Expect: "es", and then silence. It has to say *end*, or it would never stop.
-#
-# Say: teacher forcing, and its price, exposure bias.
-
 # %% [markdown] slide="skip"
 # At each place the model reads the true beginning of the sentence, whatever it would
 # have written there itself. This is called **teacher forcing**, and it is what allows
@@ -617,14 +533,6 @@ print("reads", shift(target)[0][0], "should say", shift(target)[1][0])
 # Cross-entropy between the logits at each place and the label there, with two
 # refinements: padding is no label, so those places **do not count**; and the labels are
 # **smoothed**.
-
-# %% [markdown] slide="notes"
-# Ask: with smoothed labels, what loss has a perfect model?
-#
-# Expect: "zero". Say: its label says 0.9 and a little for every other word, so even the
-# best answer is surprised.
-#
-# Say: for 80 words the floor is 0.754. Know the floor before you read a loss curve.
 
 # %% [markdown] slide="skip"
 # **Label smoothing** moves a share of 0.1 from the right word to all words evenly, so
@@ -730,14 +638,6 @@ for step in range(5):
 # English into German, in a little language of a few hundred words: enough for *The
 # animal did not cross the street because it was too tired.*
 
-# %% [markdown] slide="notes"
-# Say: the two words *animal* and *street* never stand in one sentence of
-# the training data. So our sentence can't have been learned by heart.
-#
-# Ask: after 60 steps, what will it write? After 300?
-#
-# Expect: "nonsense", and then everything between.
-
 # %% [markdown] slide="skip"
 # Until now your parts have worked on toys. Now they are put together: the Transformer
 # that you built in lesson 05, the masks, batches, step and schedule of this lesson. The
@@ -786,7 +686,7 @@ def one_step(part) -> None:
 
 mine.take("6.F", train_step, step=one_step)
 mine.take("5.C", step=one_step)
-mine.take("5.E")
+mine.take("5.D")
 
 # %% tags=["translation"]
 seed = 6
@@ -843,13 +743,6 @@ for stretch in (60, 90, 150, 600):
     for text in translations(translator, SAMPLES):
         print("   ", text)
 
-# %% [markdown] slide="notes"
-# Say: read the four stretches aloud, in your best German.
-#
-# Ask: what did it learn first, and what last?
-#
-# Expect: articles and the full stop come first, then the order, then the pronoun.
-
 # %%
 show_figure(
     loss_curve(history, floor=floor.item(), title="English to German"),
@@ -863,12 +756,6 @@ show_figure(
 # write the 1,000 held-out sentences, and count those that are right in every word. Then
 # count the pronouns alone, in the sentences that have a reason. How many of 100 do you
 # expect?
-
-# %% [markdown] slide="notes"
-# Ask: of 100 sentences whose pairs of words it never met, how many will
-# be right in every word?
-#
-# Expect: "eighty". It is nearly all of them, and the pronouns, too.
 
 # %% tags=["translation"] slide="fragment"
 texts = translations(translator, [pair.source for pair in task.held_out])
@@ -890,14 +777,6 @@ assert score >= 0.97 and pronouns_score >= 0.97
 #
 # Type a sentence. Words that the translator does not know are named, with the closest
 # ones that it has.
-
-# %% [markdown] slide="notes"
-# Say: dictate me a sentence.
-#
-# Ask: what will it do with a word that it has never seen?
-#
-# Expect: "guess". It is told so before: a word without a row in the table can't be
-# read.
 
 # %% [markdown] slide="skip"
 # `lookup` tidies what you type, capitals and *didn't* included, and compares it with
@@ -934,14 +813,6 @@ both_languages("The elephant did not see the castle because it was too tired")
 #
 # *Das Tier überquerte die Straße nicht, weil **es** zu müde war.* With *wide* it is
 # **sie**, the street. Where in the model is that decided?
-
-# %% [markdown] slide="notes"
-# Ask: whose vector does the decoder need for the pronoun: that of *it*,
-# of *animal*, or of *tired*?
-#
-# Expect: "of *it*": the encoder has looked from *it* to *animal*, as in lesson 02.
-#
-# Say: take a vote, and write it down. Then we take words away, one by one.
 
 # %% [markdown] slide="skip"
 # In lesson 02 you saw a head that looks from *it* to *animal*. It is tempting to
@@ -1036,14 +907,6 @@ for word in ("it", "adjective", "meant", "other"):
     without[word] = (found == wanted).float().mean().item()
     print(f"right pronouns without {word:10} {without[word]:.0%}")
 assert abs(without["adjective"] - 0.5) < 0.1 and without["it"] > 0.8
-
-# %% [markdown] slide="notes"
-# Say: who voted for *it*? Without it hardly anything is lost.
-#
-# Ask: without the adjective it is half. Why exactly half?
-#
-# Expect: "chance". Say: the twins differ in nothing else, so the model says the same to
-# both. No other vector knows of the adjective.
 
 # %% [markdown] slide="skip"
 # Did you give *it* the highest number? Hide it, and almost nothing happens, so the
@@ -1279,7 +1142,7 @@ assert learned[0.032, 0] < 0.5
 # that fails without it, and that spares a search. Change `peak` and the number of
 # steps, and give `share_right` the argument `norm_first=True`: is pre-norm safe?
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # ### Where it looks, and which head it needs
 #
 # Would a map of the weights have told you? Here is the bundled German translator as it
@@ -1466,14 +1329,6 @@ for name, some in task.constructions.items():
 #
 # Next, lesson 07: what the Transformer had to beat. It reads one word after the other
 # and keeps a single vector of all it has read, and it is trained by the same step.
-
-# %% [markdown] slide="notes"
-# Ask: a colleague shows you a loss that looks too good. What do you test
-# first?
-#
-# Expect: "the mask". Say: let it write, or change a word and look what moves.
-#
-# Say: and what does a map of attention tell you? Where it looks. Then their questions.
 
 # %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),

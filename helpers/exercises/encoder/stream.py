@@ -33,13 +33,13 @@ def written(
 
 
 class _Sublayer:
-    """(B, T, D) -> (B, T, D): every token reads the others, and bends what it finds."""
+    """(B, T, D) -> (B, T, D): every token reads the others, in the dtype of x."""
 
     def __init__(self, number: int, mix: Tensor, turn: Tensor) -> None:
         self.number, self.mix, self.turn = number, mix, turn
 
     def __call__(self, x: Tensor) -> Tensor:
-        return torch.tanh(self.mix @ x @ self.turn)
+        return torch.tanh(self.mix.to(x.dtype) @ x @ self.turn.to(x.dtype))
 
     def __repr__(self) -> str:
         return f"sub-layer {self.number}"
