@@ -53,8 +53,8 @@ def _cases(seed: int) -> list[Case]:
         sublayers = [
             _Sublayer(
                 number,
-                normal(draw, length, length, dtype=dtype),
-                normal(draw, width, width, scale=0.5, dtype=dtype),
+                normal(draw, length, length, scale=0.4, dtype=dtype),
+                normal(draw, width, width, scale=0.4, dtype=dtype),
             )
             for number in range(1, count + 1)
         ]
