@@ -138,7 +138,8 @@ assert curves["x + attention(x)"][12] < 0.3 and curves["whole layers"][12] < 0.5
 # of an attention is a weighted mean, and a mean of means is flatter still. The gradient
 # fares no better: hardly anything of it reaches the input, so that the first layers
 # could hardly learn. With the plus sign the six stay different, and the gradient
-# arrives.
+# arrives. The third curve is that of whole layers, which have norms and a second part
+# as well; they, too, keep the six apart, though less well as the stack grows.
 
 # %% [markdown] slide="slide"
 # ## The residual stream
@@ -256,15 +257,18 @@ show_figure(
     "13.16, attention 1.51, feed-forward 2.33, attention 4.61, feed-forward 0.91. "
     "Differences between the sentences: 0, 0.21, 0.02, 0.28 and 0.",
 )
-told = [[13.16, 1.51, 2.33, 4.61, 0.91], [0, 0.21, 0.02, 0.28, 0]]
-assert (torch.stack([lengths, apart]) - torch.tensor(told)).abs().max() < 6e-3
+assert (lengths - torch.tensor([13.16, 1.51, 2.33, 4.61, 0.91])).abs().max() < 6e-3
+assert (apart - torch.tensor([0, 0.21, 0.02, 0.28, 0])).abs().max() < 6e-3
 assert (found[0].sum(0).norm() - 15.14).abs() < 6e-3
 
 # %% [markdown] slide="skip"
-# The embedding can't differ, since the word and its place are the same. Nearly all that
-# sets the two *it* apart was written by the two attentions, which brought it from the
-# other words. (Whether anyone later reads it there is another question.) Before the
-# decoder sees the sum, this encoder normalises it; what that means comes soon.
+# The embedding can't differ, since the word and its place are the same. All others can,
+# because each sub-layer reads a stream in which the other words have left something.
+# Nearly all that does set the two *it* apart was written by the two attentions, which
+# brought it from the other words; the last sub-layer wrote the same to both. It is
+# little beside a vector of length 15, and whether anyone reads it there is another
+# question, which lesson 06 asks by experiment. Before the decoder sees the sum, this
+# encoder normalises it; what that means comes soon.
 
 # %% [markdown] slide="slide"
 # ## The feed-forward network
@@ -314,8 +318,8 @@ class FeedForward(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(..., D) -> (..., D)."""
         ### BEGIN SOLUTION
-        #: hidden = ...  # (..., F)
-        hidden = ACTIVATIONS[self.activation](self.W_1(x))  # (..., F)
+        #: hidden = ...  # (..., d_ff)
+        hidden = ACTIVATIONS[self.activation](self.W_1(x))  # (..., d_ff)
         return self.W_2(hidden)
         ### END SOLUTION
 
@@ -457,7 +461,7 @@ show_figure(
 )
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: put a finger on the red line. Which boxes can change it, and which
+# **2 minutes.** Ask: put a finger on the thick line. Which boxes can change it, and which
 # of them let one token know of another?
 #
 # Expect: attention for the second; the two norms on the line are forgotten.
@@ -466,7 +470,7 @@ show_figure(
 # attention only.
 
 # %% [markdown] slide="skip"
-# The red line is the stream. **Dropout** sets a random share of what a sub-layer writes
+# The thick line is the stream. **Dropout** sets a random share of what a sub-layer writes
 # to 0 while the model is trained, and enlarges the rest to make up for it, so that no
 # part can rely on one other alone; in `eval` mode it does nothing. Here the norm comes
 # after each sum and rescales all that has been written so far, as in the paper and in
@@ -476,11 +480,12 @@ show_figure(
 
 # %% [markdown] exercise="4.D"
 # Put the layer together. The parts come from `mine`, so `mine.MultiHeadAttention` is
-# your 3.C with your 2.B inside, where they have passed. In 3.C it returned its weights
-# as well; as a part of a layer it is called with query, key, value and mask, and
-# returns its output alone. With `norm_first` the layer is pre-norm.
+# your 3.C with your 2.B inside, where they have passed. As a part of a layer it is
+# called with query, key, value and mask, and returns **one tensor**, its output; the
+# weights that your 3.C returned as well are gone. With `norm_first` the layer is
+# pre-norm.
 
-# %% locked=true
+# %% locked=true slide="skip"
 mine.take("3.C")
 mine.take("4.B", FeedForward)
 mine.take("4.C", LayerNorm)
@@ -573,8 +578,9 @@ show_figure(
 # picture from left to right.
 
 # %% [markdown] exercise="4.E"
-# Write the rest: the list of layers, all with the same sizes and `options`, and the way
-# through the picture. The embedding is multiplied by √d_model. Every layer gets the
+# Write the rest: the list of layers, all with the same sizes and with `*options`, and the
+# way through the picture. The embedding is multiplied by √d_model, as in the paper;
+# what for is a question for *Going further*. Every layer gets the
 # mask. `self.norm` is there for pre-norm stacks, which end in a bare sum, and does
 # nothing otherwise.
 
@@ -953,7 +959,7 @@ check("4.J", mean_pool)
 # </details>
 
 # %% [markdown] slide="skip"
-# Everything is yours now. How many of 20 queries will your model answer with the right
+# From the embedding to the last layer it is your encoder now. How many of 20 queries will your model answer with the right
 # one of the 320 sentences?
 
 # %% slide="subslide"
@@ -1231,7 +1237,7 @@ for what in ("nothing", "ε = 1e-5", "tanh GELU", "ReLU", "6 heads", "sine waves
     print(f"undone: {what:18} largest difference {text}")
 
 # %% [markdown]
-# A wrong ε is off by two thousandths, which you would never see in a plot. A missing
+# A wrong ε is off by two thousandths, which nobody would notice by eye. A missing
 # mask or another number of heads fits every shape, and is off by more than 1. In
 # float64, where rounding is far finer, the course's encoder and the library's agree to
 # within 1e-9. (What BERT has on top of the layers, a `pooler` and the heads of its two
@@ -1289,7 +1295,9 @@ def count(module: nn.Module) -> int:
 
 print("attention", f"{count(MultiHeadAttention(300, 6)):11,}")
 print("d_ff =  64", f"{count(parts.FeedForward(300, 64)):10,}")
-print("12 layers", f"{count(reference.Encoder(10_000, 300, 6, 64, 12)):11,}")
+print(
+    "embedding and 12 layers", f"{count(reference.Encoder(10_000, 300, 6, 64, 12)):,}"
+)
 with torch.device("meta"):  # shapes only, no memory
     print("bert-base", f"{count(BertModel(BertConfig())):11,}")
 
@@ -1336,7 +1344,7 @@ show_figure(
 )
 
 # %% [markdown]
-# Follow the red line. In pre-norm nothing but sums stands in its way, as in the stream
+# Follow the thick line. In pre-norm nothing but sums stands in its way, as in the stream
 # that you took apart; in post-norm it goes through every norm. What that does to
 # training can be seen before the first step: measure the gradient that each layer gets.
 
@@ -1390,7 +1398,7 @@ show("six post-norm layers", gradient_by_depth(stack.layers, stack.loss_of, stac
 # %% [markdown]
 # Now 24 fresh layers of each kind, and stacks of different heights. Where do you expect
 # the largest gradient, near the input or near the output? Five seeds are drawn as their
-# mean; what is said below holds for each of them.
+# mean, and the cell after the figure counts in how many of them each sentence holds.
 
 # %%
 counts, seeds = (3, 6, 12, 24), range(5)
@@ -1429,9 +1437,9 @@ for text, holds in {
 assert 0.7 < (post[-1] / post[0]).mean() < 1.4
 
 # %% [markdown]
-# In post-norm the layers near the output get the largest gradients, no matter how many
-# layers there are. In pre-norm the gradient of the last layer shrinks with their
-# number, about as 1/√layers. This is one reason for the **warm-up**, the small steps
+# In post-norm the last layer gets a larger gradient than the first, and as much of it in
+# a stack of 24 as in a stack of 3. In pre-norm the gradient of the last layer shrinks
+# with their number, about as 1/√layers. This is one reason for the **warm-up**, the small steps
 # with which the training of post-norm models begins: Xiong et al. 2020 measured this
 # gradient, and trained pre-norm models without one. There are other reasons, among
 # them what the optimizer knows after its first few steps, and here only the start was
@@ -1484,8 +1492,7 @@ assert ((spread["post-norm"][:, -1] - 1).abs() < 0.01).all()
 # word apart into what each sub-layer wrote. You can write the feed-forward network,
 # layer norm, the layer in both norm orders and the encoder, and test them so that
 # errors show. And you have loaded published weights into your own classes, proved that
-# they agree with the library, and searched by meaning with a model whose every line you
-# know.
+# they agree with the library, and searched by meaning with the result.
 #
 # An encoder reads. Next, lesson 05 builds the other half, a decoder that writes: it
 # looks back at what it has written, and across at the vectors of your encoder, to
