@@ -7,12 +7,12 @@
 # Time: {minutes}. Everything runs on your laptop's CPU, without a network.
 
 # %% [markdown] slide="notes"
-# 45 minutes: who decided on *es*, watched step by step (7), cross-attention and the
-# pencil (3), teacher forcing (3), the layer box by box, dictated to the board (7), the
-# whole Transformer (3), its code writes German (4), where *es* came from, each table
-# after a guess (8), a model that learns to write backwards (4), the loss below its
-# floor (4), questions (2). Leave the stubs for the lab. Usual trouble: where keys and
-# values come from, and which mask goes where; all expect *tired* to decide.
+# **1 minute.** Say: so far our models could read. Today one learns to write, and at the
+# end your own code writes German.
+#
+# Ask: what does the encoder of lesson 04 give back for a sentence of 13 tokens?
+#
+# Expect: "13 vectors". So why is that not a translation?
 
 # %% [markdown] slide="slide"
 # ## Who decided on *es*?
@@ -21,6 +21,16 @@
 #
 # German has three words for *it*. They go with the noun: *er* for *der Hund* (the dog),
 # *sie* for *die Straße* (the street), *es* for *das Tier* (the animal).
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: whoever translates this has to decide what *it* stands for.
+#
+# Ask, before you press: *es* or *sie*? And if the last word is *wide*?
+#
+# Expect: *es*, then *sie*, from those who know German. Let one of them explain it.
+#
+# Say: the model is right both times. It learned for two minutes, from sentences in
+# which *animal* and *street* never stood together.
 
 # %% [markdown] slide="skip"
 # You don't need to know any German for this lesson, only that a translator can't leave
@@ -80,8 +90,8 @@ for sentence in (TIRED, WIDE):
 # the writing, the **decoder**. It writes one word at a time. At each step
 # it gets the words that it has written so far, looks at what the encoder has made of
 # the English sentence, and gives every word of its vocabulary a probability of coming
-# next. The likeliest one is appended, and with it the next step begins. A model that
-# goes on from its own output in this way is called **autoregressive**.
+# next. The most probable one is appended, and with it the next step begins. A model
+# that goes on from its own output in this way is called **autoregressive**.
 
 # %% [markdown] slide="skip"
 # At the end of this lesson you can
@@ -106,6 +116,16 @@ looks = {word: round(steps[8].looks[words.index(word)].item(), 2) for word in wo
 assert steps[8].words[0] == "es" and round(steps[8].odds[0], 2) == 0.88
 assert (looks["tired"], looks["street"], looks["animal"]) == (0.32, 0.13, 0.12)
 
+# %% [markdown] slide="notes"
+# **4 minutes.** Ask, before you press: when it writes *es*, which English word should
+# it look at?
+#
+# Expect: "animal", or "it".
+#
+# Say: it looks at *tired* most, and as much at *street* as at *animal*. Step through
+# the sentence: *Tier* looks at *animal* as it should. What the map of step 9 means we
+# shall ask by experiment, at the end.
+
 # %% [markdown] slide="skip"
 # Most steps look where you would have looked: *Tier* at *animal*, *müde* at *tired*.
 # But the step that writes *es* spreads its attention. *tired* gets 0.32 of it, the
@@ -120,6 +140,14 @@ assert (looks["tired"], looks["street"], looks["animal"]) == (0.32, 0.13, 0.12)
 # The words that were **written** ask, and the words that were **read** answer. So the
 # **queries** come from the decoder, and **keys and values** from the encoder's output,
 # which is called the **memory**.
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: cover the picture. Who asks, who is asked, who hands over?
+#
+# Expect: Q from the decoder is quick; some take V from the decoder as well.
+#
+# Say: follow one row of Q through the picture. However long the source is, one vector
+# comes back for each word that asks.
 
 # %%
 show_figure(
@@ -148,6 +176,14 @@ show_figure(
 # projections. How many rows and columns will the weights have, and which of the three
 # words does the second one find? Write it down, then run the cell.
 
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: how many rows, how many columns? Which keys fit the second query?
+#
+# Expect: (2, 3); the last two, equally well.
+#
+# Say: their scores are equal, so they get 0.4717 each, and the first key keeps the
+# rest.
+
 # %% tags=["nbval-check-output"]
 written = torch.tensor([[2.0, 0.0], [0.0, 3.0]])  # (T=2, 2): queries
 memory = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])  # (S=3, 2): keys, values
@@ -161,6 +197,15 @@ show("found", found)  # (T, 2): as many as were written
 # In training the right translation is known. So the decoder need not wait for its own
 # words: it gets the **true** ones, all at once, and at each place it has to say which
 # word comes next. This is called **teacher forcing**.
+
+# %% [markdown] slide="notes"
+# **3 minutes.** Ask: which word has to be predicted in the third row? What would the
+# model do if it could see the whole row?
+#
+# Expect: "zu"; then "copy it".
+#
+# Say: six predictions from one pass, instead of six passes. The white triangle is the
+# price. On the right there is no teacher, and the words above the table are its own.
 
 # %%
 show_figure(
@@ -192,7 +237,7 @@ show("weights", weights)
 # %% [markdown] slide="skip"
 # The first word has only itself to look at, so its whole weight is 1.0000. When the
 # model is used, there is no teacher any more. It goes on from its own words, and if one
-# of them is wrong, it stands in the middle of a sentence such as it has never seen in
+# of them is wrong, it stands in the middle of a sentence unlike any that it saw in
 # training, where every beginning was correct. This difference between training and use
 # is called **exposure bias**, because the model has only been exposed to true
 # beginnings. You will see later in this lesson what a wrong word does to the words
@@ -202,6 +247,15 @@ show("weights", weights)
 # ## The decoder layer
 #
 # Now you know both looks that a decoder takes. Here is where they stand:
+
+# %% [markdown] slide="notes"
+# **3 minutes.** Say: from bottom to top, box by box; every letter and every mask once.
+#
+# Ask: an encoder layer has two sublayers. Which is the third one here? How many of the
+# three attentions need the causal mask?
+#
+# Expect: cross-attention; "two", from those who count the one in the middle. It is one:
+# the source has no future.
 
 # %% slide="fragment"
 show_figure(
@@ -218,10 +272,10 @@ show_figure(
 # Walk through the right half. The words written so far become vectors and get their
 # positions. Then they look at each other, through the causal mask. Then they look at
 # the memory: K and V come in from the left, and only Q comes from below. Then each
-# vector is worked on by itself, in the feed-forward network of lesson 04. Around each
-# of the three **sublayers** leads a residual connection, as in the encoder. On top, a
-# last linear layer turns each vector into one score per word. (The drawing follows
-# figure 1 of Vaswani et al. 2017.)
+# vector is worked on by itself, in the feed-forward network of lesson 04. A
+# residual connection leads around each of the three **sublayers**, as in the encoder.
+# On top, a last linear layer turns each vector into one score per word. (The drawing
+# follows figure 1 of Vaswani et al. 2017.)
 
 # %% [markdown] slide="skip"
 # In comments about shapes, `T` is the length of the target (the words that ask) and `S`
@@ -238,29 +292,29 @@ mine.take("3.C")
 # `mine.MultiHeadAttention(d_model, num_heads)`) and `feed_forward`. Around each of
 # them: a residual connection, dropout on the sublayer's result before it is added, and
 # a layer norm of its own, `norm1`, `norm2`, `norm3`. Pre-norm and post-norm are the
-# flag `norm_first`, as in lesson 04.
+# flag `norm_first`, as in lesson 04. Take the memory as it comes: the encoder has
+# normalised it already.
+
+# %% [markdown] slide="notes"
+# **5 minutes.** Say: you dictate, I type, in post-norm; pre-norm is for the lab.
+#
+# Ask, before each sublayer: who asks, who is asked, which mask?
+#
+# Expect: the first and the last from lesson 04; in the middle a moment's silence, and
+# then `source_mask`, from some `target_mask`.
+#
+# Say: memory comes in once, in the middle, as K and V. Its mask goes with it, for a
+# mask is as wide as what is looked at.
 
 
 # %% exercise="5.A"
 class DecoderLayer(nn.Module):
-    """Look at what is written, then at the source, then work on each word alone.
-
-    Args:
-        d_model, num_heads, d_ff: as in the encoder layer
-        dropout: share of what each sublayer adds that is dropped in training
-        activation: of the feed-forward, "relu" or "gelu"
-        norm_first: pre-norm; by default post-norm
-    """
+    """Look at what is written, then at the source, then work on each word alone."""
 
     def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        dropout: float = 0.1,
-        activation: str = "relu",
-        norm_first: bool = False,
-    ) -> None:
+        self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.1,
+        activation: str = "relu", norm_first: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.norm_first = norm_first
         self.dropout = nn.Dropout(dropout)
@@ -274,22 +328,12 @@ class DecoderLayer(nn.Module):
         ### END SOLUTION
 
     def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        target_mask: Tensor | None,
-        source_mask: Tensor | None = None,
-    ) -> Tensor:
-        """Give every written word a vector that knows the words before it and memory.
+        self, x: Tensor, memory: Tensor,
+        target_mask: Tensor | None, source_mask: Tensor | None = None,
+    ) -> Tensor:  # fmt: skip
+        """Written words x (B, T, D), memory (B, S, D) -> (B, T, D).
 
-        Args:
-            x: (B, T, D), the written words
-            memory: (B, S, D), the encoder's output; its norm has been applied already
-            target_mask: who may look at whom in x, broadcasts to (B, H, T, T)
-            source_mask: who may look at what in memory, broadcasts to (B, H, T, S)
-
-        Returns:
-            (B, T, D)
+        The masks broadcast to (B, H, T, T) and to (B, H, T, S).
         """
         ### BEGIN SOLUTION
         y = self.norm1(x) if self.norm_first else x
@@ -334,15 +378,25 @@ layer = mine.DecoderLayer(d_model=300, num_heads=6, d_ff=600)
 print(tuple(layer(x, memory, course.look_ahead_mask(20)).shape))
 
 # %% [markdown] slide="skip"
-# Twenty words asked, seventeen were asked, and twenty vectors came back. `target_mask`
-# has no default on purpose: whoever forgets it should get an error, and not a decoder
-# that sees the future.
+# Twenty written words asked, seventeen words of the source answered, and twenty vectors
+# came back. `target_mask` has no default on purpose: if you forget it, you should get
+# an error, and not a decoder that sees the future.
 
 # %% [markdown] slide="slide"
 # ## The decoder, and the whole Transformer
 #
 # A decoder is a stack of such layers on top of an embedding. All its layers read the
 # **same** memory: the one that comes out of the top of the encoder.
+
+# %% [markdown] slide="notes"
+# **3 minutes.** Ask: layer 1 of the decoder runs beside layer 1 of the encoder. What
+# does it read of the source?
+#
+# Expect: "the output of layer 1". It is the output of the last one, for all layers.
+#
+# Say: 5.B stacks the layers and 5.C puts the halves together, both in the lab. Ask once
+# more: who needs `source_mask`? Both halves, and to forget one is a bug that we shall
+# meet.
 
 # %% tags=["nbval-check-output"] locked=true
 config = course.TransformerConfig(
@@ -353,35 +407,21 @@ print(config.stack)  # what Encoder and Decoder take after the size of their voc
 
 # %% [markdown] exercise="5.B"
 # Stack the layers. A decoder embeds the target's words, adds positions, applies
-# dropout, and runs its layers one after the other. Build each of them as
-# `mine.DecoderLayer`, which is yours if 5.A has passed, and hand all the options on.
-# The arguments stand in the order of `config.stack`, so that
-# `Decoder(config.target_vocab, *config.stack)` works.
+# dropout, runs its layers one after the other, and ends with `self.norm`. Build each
+# layer as `mine.DecoderLayer`, which is yours if 5.A has passed, with weights of its
+# own, and hand all the options on. The arguments stand in the order of `config.stack`,
+# so that `Decoder(config.target_vocab, *config.stack)` works.
 
 
 # %% exercise="5.B"
 class Decoder(nn.Module):
-    """Ids of the written words in, one vector per word out.
-
-    Args:
-        vocab_size: V of the target
-        d_model, num_heads, d_ff, dropout, activation, norm_first: for each layer
-        num_layers: how many layers, each with weights of its own
-        max_length: the longest target
-    """
+    """Ids of the written words in, one vector per word out."""
 
     def __init__(
-        self,
-        vocab_size: int,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        num_layers: int,
-        max_length: int = 512,
-        dropout: float = 0.1,
-        activation: str = "relu",
-        norm_first: bool = False,
-    ) -> None:
+        self, vocab_size: int, d_model: int, num_heads: int, d_ff: int,
+        num_layers: int, max_length: int = 512, dropout: float = 0.1,
+        activation: str = "relu", norm_first: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.embedding = TokenEmbedding(vocab_size, d_model)  # times sqrt(d_model)
         self.positions = PositionalEncoding(d_model, max_length)  # adds its table
@@ -395,23 +435,10 @@ class Decoder(nn.Module):
         ### END SOLUTION
 
     def forward(
-        self,
-        ids: Tensor,
-        memory: Tensor,
-        target_mask: Tensor | None,
-        source_mask: Tensor | None = None,
-    ) -> Tensor:
-        """Embed, drop out, run the layers, and end with `self.norm`.
-
-        Args:
-            ids: (B, T)
-            memory: (B, S, D)
-            target_mask: as in the layer
-            source_mask: as in the layer
-
-        Returns:
-            (B, T, D)
-        """
+        self, ids: Tensor, memory: Tensor,
+        target_mask: Tensor | None, source_mask: Tensor | None = None,
+    ) -> Tensor:  # fmt: skip
+        """Ids (B, T), memory (B, S, D), masks as in the layer -> (B, T, D)."""
         ### BEGIN SOLUTION
         x = self.dropout(self.positions(self.embedding(ids)))  # (B, T, D)
         for layer in self.layers:
@@ -449,16 +476,14 @@ print(tuple(decoder(ids, memory, course.look_ahead_mask(20)).shape))
 # %% [markdown] exercise="5.C" slide="slide"
 # Put the halves together. `encode` reads the source. `decode` writes: it returns
 # **logits**, a raw score for every word of the target's vocabulary, at every place.
-# `forward` does both, as training needs it. Think about who looks at the source: the
-# source's mask is needed wherever that happens.
+# `forward` does both, as training needs it. The parts are
+# `Encoder(vocab_size, *config.stack)` and `mine.Decoder`, which takes the same. Think
+# about who looks at the source: the source's mask is needed wherever that happens.
 
 
 # %% exercise="5.C"
 class Transformer(nn.Module):
-    """Encoder, decoder, and a final linear layer with a bias.
-
-    Use `Encoder(vocab_size, *config.stack)` and `mine.Decoder`, which takes the same.
-    """
+    """Encoder, decoder, and a final linear layer with a bias."""
 
     def __init__(self, config: course.TransformerConfig) -> None:
         super().__init__()
@@ -475,12 +500,9 @@ class Transformer(nn.Module):
         ### END SOLUTION
 
     def decode(
-        self,
-        target: Tensor,
-        memory: Tensor,
-        target_mask: Tensor | None,
-        source_mask: Tensor | None = None,
-    ) -> Tensor:
+        self, target: Tensor, memory: Tensor,
+        target_mask: Tensor | None, source_mask: Tensor | None = None,
+    ) -> Tensor:  # fmt: skip
         """Write: (B, T) ids and memory (B, S, D) -> logits (B, T, V)."""
         ### BEGIN SOLUTION
         x = self.decoder(target, memory, target_mask, source_mask)  # (B, T, D)
@@ -488,12 +510,9 @@ class Transformer(nn.Module):
         ### END SOLUTION
 
     def forward(
-        self,
-        source: Tensor,
-        target: Tensor,
-        source_mask: Tensor | None,
-        target_mask: Tensor | None,
-    ) -> Tensor:
+        self, source: Tensor, target: Tensor,
+        source_mask: Tensor | None, target_mask: Tensor | None,
+    ) -> Tensor:  # fmt: skip
         """Both: (B, S) and (B, T) ids -> logits (B, T, V)."""
         ### BEGIN SOLUTION
         memory = self.encode(source, source_mask)  # (B, S, D)
@@ -534,6 +553,15 @@ print(tuple(logits.shape))  # a score for each of 10,000 words at each of 20 pla
 # them is **greedy decoding**: begin with the start token, take the word with the
 # highest score, append it, ask again, and stop at the end token.
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: how often does the encoder run for a translation of 14 tokens, and
+# how often the decoder?
+#
+# Expect: once, and 14 times.
+#
+# Say: of the T rows of logits only the last is new; the others answer old questions.
+# You write this loop in the lab, 5.D.
+
 # %% [markdown] exercise="5.D"
 # Write it for a batch. The sentences end at different times: one that has ended is
 # filled with padding (id 0) while the others go on. When all have ended, stop. Read the
@@ -544,13 +572,9 @@ print(tuple(logits.shape))  # a score for each of 10,000 words at each of 20 pla
 # %% exercise="5.D"
 @torch.no_grad()
 def greedy_decode(
-    model: course.Transformer,
-    source: Tensor,
-    source_mask: Tensor | None,
-    start: int,
-    end: int,
-    max_new_tokens: int,
-) -> Tensor:
+    model: course.Transformer, source: Tensor, source_mask: Tensor | None,
+    start: int, end: int, max_new_tokens: int,
+) -> Tensor:  # fmt: skip
     """Write word by word, each time the one with the highest score.
 
     Args:
@@ -612,6 +636,14 @@ check("5.D", greedy_decode)
 # your attention, your layers, your decoder and your loop that run then. Only the
 # numbers were learned by somebody else.
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: the same numbers, other code: ours of today.
+#
+# Ask: what has to be the same in two programs, so that one can use the weights of the
+# other?
+#
+# Expect: "the names". Names and shapes, and what is computed with them.
+
 
 # %% locked=true slide="skip"
 def one_step(kind: type[nn.Module]) -> None:
@@ -656,6 +688,15 @@ print(translate("The dog did not cross the street because it was too tired."))
 # away and see what changes. We let the decoder write up to *weil*, and for the **one
 # step** that writes the pronoun we forbid the cross-attention to look at one English
 # word.
+
+# %% [markdown] slide="notes"
+# **5 minutes.** Ask, before you press: remember the map: *tired* 0.32, *street* 0.13,
+# *animal* 0.12. Hiding which word will take *es* away?
+#
+# Expect: "tired".
+#
+# Say: it is *animal*, from 0.88 to 0.01. Then the twin sentence: which word must be
+# hidden to lose *sie*? All say *street*. It changes nothing.
 
 # %% [markdown] slide="skip"
 # You have the tool for this: it is the mask of the cross-attention. It may be (T, S),
@@ -710,6 +751,14 @@ row("all visible", pronouns(WIDE, BEGUN))
 for word in ("animal", "cross", "street", "it", "too", "wide"):
     row(f"no {word}", pronouns(WIDE, BEGUN, word))
 
+# %% [markdown] slide="notes"
+# **3 minutes.** Ask: *street* is hidden and *sie* stays. Who else knows of the street?
+#
+# Expect: silence, then "the German sentence".
+#
+# Say: the decoder takes two looks. *die Straße* stands in what it has written. Change
+# that, and the pronoun changes.
+
 # %% [markdown] slide="skip"
 # Hiding *street* changes nothing at all, and hiding *wide* brings *es* back, with 0.80.
 # Put the two tables together. Without its adjective, either sentence gets *es*: with
@@ -752,6 +801,15 @@ row("no animal", pronouns(sentence, BEGUN, "animal"))
 #
 # A Transformer from your classes, with initial weights, and a task that you can check
 # at a glance: read a few letters and write them backwards.
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: what will the map of the cross-attention look like, once it can
+# write words backwards?
+#
+# Expect: the anti-diagonal, from those who remember lesson 02.
+#
+# Say: find teacher forcing in the training loop: `target[:, :-1]` goes in,
+# `target[:, 1:]` is wanted.
 
 # %% [markdown] slide="skip"
 # Find teacher forcing in the loop below: `target[:, :-1]`, the words without the last
@@ -835,6 +893,14 @@ show_figure(
 assert exact > 0.9
 assert (shares[:7].argmax(-1) - torch.arange(6, -1, -1)).abs().float().mean() < 1
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: nobody told it where to look. Where did it find that out?
+#
+# Expect: "from the examples". From the loss, through the weights of the attention.
+#
+# Say: here the map and the task agree. After the experiment with *es* you know that
+# this is a lucky case.
+
 # %% [markdown] slide="slide"
 # ## Bugs from the wild: a loss that is too good
 #
@@ -847,6 +913,14 @@ assert (shares[:7].argmax(-1) - torch.arange(6, -1, -1)).abs().float().mean() < 
 # choice. Compute this `floor` from the 11, to three decimals or more; a measured loss
 # only comes near it. Then explain the losses that are printed: which argument of the
 # model's `forward` was `forgotten`? Store its name as a string, spelt as it is there.
+
+# %% [markdown] slide="notes"
+# **3 minutes.** Say: this one has the best loss you will ever see.
+#
+# Ask: target words are drawn at random from eleven. How low can an honest loss get?
+#
+# Expect: "zero, if it trains long enough". It is the logarithm of 11, whatever one
+# does. What lies below it is a leak.
 
 
 # %% locked=true slide="skip"
@@ -1330,6 +1404,15 @@ print("the same after: ", torch.allclose(after, by_torch(ours), rtol=0, atol=1e-
 # What you have not done yet is to train it on language. The masks were lent to you, and
 # so was the training loop. In lesson 06 you build both, and your Transformer learns to
 # translate.
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: each of you draws the decoder layer from memory, with Q, K, V and
+# the masks, and compares with a neighbour.
+#
+# Expect: V from the decoder, and the causal mask in the middle.
+#
+# Say: next time you build the masks, and your model learns German. Then take their
+# questions.
 
 # %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),
