@@ -879,7 +879,7 @@ for stretch in (60, 90, 150, 600):
 # Expect: "the words first, the pronoun last". First of all comes a frame, with its comma
 # and its verb at the end. The right words follow, and *es* or *sie* is settled last.
 #
-# Say: run it again with another seed, and these stages look a little different.
+# Say: the loss falls all the time. Would it have told you which of these steps came when?
 
 # %% slide="subslide"
 show_figure(
@@ -892,7 +892,7 @@ show_figure(
 # **1 minute.** Ask: why does this curve not go down to 0, and what would you say if it
 # did?
 #
-# Expect: "it needs more steps". The dashed line is the floor from before: no model can
+# Expect: "it needs more steps". The dotted line is the floor from before: no model can
 # get below it.
 #
 # Say: the line below is the learning rate, 200 steps up and then down to 0.
