@@ -16,12 +16,18 @@
 # - test any model for a leak from the future, without training it (*Going further*).
 
 # %% [markdown] slide="notes"
-# 45 minutes: the two twins (4), blocked scores by hand (4), the masks for padding and
-# future (5), the printed mask (8), a batch and its loss (6), the translator learns (6),
-# a sentence of theirs (5), who decided *es* or *sie*, each table after a guess (7).
-# Start the training cell before the break. Leave the stubs and everything below Going
-# further for the lab. Usual trouble: which axis is the key axis, and one convention too
-# many.
+# **1 minute.** Say: today your own parts are put together, and a translator learns
+# German from them.
+#
+# Ask: a decoder learns from whole sentences, whose next word it is to guess. What keeps
+# it from reading that word?
+#
+# Expect: "the mask", from those who did lesson 05.
+
+# %% [markdown] slide="notes"
+# Start the training cell before the class, or in a break. Leave 6.E, 6.F, 6.G and
+# everything below Going further for the lab. Usual trouble: which axis is the key axis,
+# and two conventions in one program.
 
 # %%
 import torch
@@ -69,6 +75,15 @@ TWIN_MASKS = {
 }
 
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask, before the next slide: same weights, same data, another mask.
+# Which will have the lower loss, and which will write better?
+#
+# Expect: "the one with the lower loss writes better".
+#
+# Say: don't read the code yet, wait for what comes out.
+
+
 # %% slide="skip"
 def raise_twin(mask_of):
     """Train a twin; returns its loss at the end and its exact matches."""
@@ -97,23 +112,44 @@ def written_right(twin, mask_of) -> float:
     return (written == target).all(1).float().mean().item()
 
 
-# %%
+# %% slide="subslide"
 twins = {name: raise_twin(mask_of) for name, mask_of in TWIN_MASKS.items()}
 for name, (loss, right) in twins.items():
     print(f"{name}: loss at the end of training {loss:.3f}, written right {right:.1%}")
 assert all(loss < 0.02 for loss, _ in twins.values())
 assert twins["twin A"][1] > 0.9 and twins["twin B"][1] < 0.2
 
-# %% [markdown] slide="subslide"
+# %% [markdown]
 # Both losses are practically zero. One twin writes everything right, the other next to
-# nothing, and no loss curve would have told you. The mask that twin B has stands, as it
-# is, in a published notebook. At the end of this lesson you will spot it at a glance.
+# nothing, and no loss curve would have told you which is which. Twin B's mask comes
+# unchanged from a published notebook. At the end of this lesson you will spot it at a
+# glance.
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: both losses are nearly zero, and B writes next to nothing right.
+# What did B learn?
+#
+# Expect: "overfitting". It can't be: every batch is new, so there is nothing to learn
+# by heart.
+#
+# Say: it learned to copy what it was to guess. Keep that in mind for a quarter of an
+# hour.
 
 # %% [markdown] slide="slide"
 # ## By hand: blocked scores
 #
 # $$\mathrm{Attention}(Q, K, V, mask) = \mathrm{softmax}\!\left(\mathrm{mask}\!
 # \left(\frac{QK^\top}{\sqrt{d_{head}}}\right)\right) V$$
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask, before you press: the second row has the scores 0, 1, 0, and its
+# last key is hidden. What are its weights?
+#
+# Expect: "0, 1, 0". But e to the 0 is 1 and e to the 1 is 2.718, which makes 0.27 and
+# 0.73.
+#
+# Say: a hidden score becomes minus infinity, so its weight is exactly 0. The first row
+# has one key left, which gets everything.
 
 # %% [markdown] slide="skip"
 # How do you hide a word from attention? You don't delete it, because the table of
@@ -124,7 +160,7 @@ assert twins["twin A"][1] > 0.9 and twins["twin B"][1] < 0.2
 # multi-head attention all heads get the same mask. Before you run the cell, work out
 # the second row below with a pencil: it may see two keys, whose scores are 0 and 1.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="fragment"
 scores = torch.tensor([[1.0, 2.0, 3.0], [0.0, 1.0, 0.0], [2.0, 2.0, 2.0]])  # (T, S)
 allowed = torch.tensor([[1, 0, 0], [1, 1, 0], [1, 1, 1]]).bool()
 show("without a mask", scores.softmax(-1))
@@ -133,7 +169,7 @@ show("with a mask", scores.masked_fill(~allowed, float("-inf")).softmax(-1))
 # %% [markdown] slide="skip"
 # The second query divides its weight between two keys, 1/(1+e) = 0.2689 for the first
 # and e/(1+e) = 0.7311 for the other. The first query has only one key left, and this
-# key takes all of its weight, however small its score was.
+# key gets all of the weight, however small its score is.
 
 # %% [markdown] slide="slide"
 # ## Hide the padding
@@ -144,6 +180,14 @@ show("with a mask", scores.masked_fill(~allowed, float("-inf")).softmax(-1))
 # %% [markdown] exercise="6.A"
 # Write the padding mask of a batch of ids. Give it four axes, so that it lines up with
 # scores of (batch, heads, query, key).
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: is padding hidden as a query or as a key?
+#
+# Expect: "both". It is hidden as a key; what a padded query computes is never read.
+#
+# Say: you dictate, I type. The comparison comes at once, so spend the time on the four
+# axes: which two does a sentence have, and where do the others go?
 
 
 # %% exercise="6.A" tags=["translation"]
@@ -189,12 +233,15 @@ check("6.A", padding_mask)
 # expect to be dark?
 
 # %%
-print(padding_mask(torch.tensor([[4, 5, 6, 0, 0], [7, 8, 9, 3, 0]])))
 words = ["start", "es", "war", "müde", "pad"]
 example = torch.tensor([[1, 5, 6, 7, 0]])  # (B=1, T=5)
-yours = {"your padding mask": padding_mask(example)[0, 0].expand(5, 5)}
+
+# %%
+print(padding_mask(torch.tensor([[4, 5, 6, 0, 0], [7, 8, 9, 3, 0]])))
 show_figure(
-    draw.mask_grids(yours, words, words),
+    draw.mask_grids(
+        {"your padding mask": padding_mask(example)[0, 0].expand(5, 5)}, words, words
+    ),
     "A grid of five queries and five keys: start, es, war, müde and pad. Fields where "
     "your mask is True are light and have a dot, the others are dark.",
 )
@@ -203,7 +250,7 @@ show_figure(
 # ## Hide the future
 #
 # While it learns, the decoder reads the whole target at once. Its guess at place *i*
-# may depend on the places up to *i* alone, or there is nothing to guess.
+# may depend only on the places up to *i*, or there would be nothing left to guess.
 
 # %% [markdown] slide="skip"
 # A decoder is **autoregressive**: each word that it writes is read again before it
@@ -216,6 +263,16 @@ show_figure(
 # %% [markdown] exercise="6.B"
 # Write the look-ahead mask: row = query, column = key. A token may attend to itself and
 # to everything before it.
+
+# %% [markdown] slide="notes"
+# **3 minutes.** Ask: draw the mask for three words in the air, query down, key across.
+# Which fields are open?
+#
+# Expect: both triangles. Name the row first: the first word may see itself and nothing
+# else.
+#
+# Say: you dictate, I type. Time does not exist on a printed page, so the mask has to
+# play its part. A model with this mask is called causal, and so is the mask.
 
 
 # %% exercise="6.B"
@@ -254,9 +311,8 @@ check("6.B", look_ahead_mask)
 
 # %%
 print(look_ahead_mask(4).int())
-yours = {"your look-ahead mask": look_ahead_mask(5)}
 show_figure(
-    draw.mask_grids(yours, words, words),
+    draw.mask_grids({"your look-ahead mask": look_ahead_mask(5)}, words, words),
     "The same grid of five queries and five keys, for the look-ahead mask: light where "
     "your mask is True, dark where it is not.",
 )
@@ -269,6 +325,16 @@ show_figure(
 
 # %% [markdown] exercise="6.C"
 # Write the mask for a batch of targets. Combine your own two masks, or start afresh.
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: a padded key lies in the past. May it be looked at? And a real
+# word in the future?
+#
+# Expect: "no" to both, and then `or` instead of `and`, because two things are
+# forbidden.
+#
+# Say: our masks say what is allowed, and both have to allow it. One line; let
+# broadcasting make the shape.
 
 
 # %% exercise="6.C" tags=["translation"]
@@ -302,7 +368,7 @@ check("6.C", target_mask)
 # booleans and is True only if both are?
 # </details>
 
-# %%
+# %% slide="skip"
 print(target_mask(torch.tensor([[1, 7, 8, 0]])).int())
 
 # %% slide="subslide"
@@ -317,13 +383,23 @@ show_figure(
     "blocked. Look-ahead: everything above the diagonal is blocked. Target: both.",
 )
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask, before you press: for the four real words, in which field do the
+# last two drawings differ?
+#
+# Expect: "in the last column". They differ in none, because the padding lies in the
+# future of every real word.
+#
+# Say: it begins to matter where padding stands in front, or where the future is open,
+# as in the encoder.
+
 # %% [markdown] slide="skip"
 # Look at the row of the padding: it may attend. That does no harm, because nobody reads
 # what comes out there, and a row with nothing to attend to would be worse (exercise
 # 2.K). Now compare the last two drawings, row by row, for the four real words only.
 # Where do they differ? Decide before you run the cell.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="fragment"
 real = example[0] != 0
 both, ahead = masks.target_mask(example)[0, 0], masks.look_ahead_mask(5)
 print("same for all real queries:", torch.equal(both[real], ahead[real]))
@@ -355,7 +431,7 @@ play(draw.masks_by_hand(["start", "es", "war", "müde"]))
 # | `attention_mask` in `transformers` | 1 |
 # | code that computes `scores + mask * -1e9` | 0 (1 = blocked) |
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="fragment"
 x = torch.randn(1, 4, 8, generator=torch.Generator().manual_seed(1))  # (B, T, D)
 layer = nn.MultiheadAttention(8, 2, batch_first=True)
 ahead = masks.look_ahead_mask(4)
@@ -365,16 +441,35 @@ for name, mask in (("ours", ahead), ("turned round", masks.blocked(ahead))):
         f"{name:13} row 1 of nn.MultiheadAttention sees", weights[0, 1].nonzero()[:, 0]
     )
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask, before you press: I hand our look-ahead mask to
+# `nn.MultiheadAttention`. Which keys does row 1 see, counted from 0?
+#
+# Expect: "0 and 1". It sees 2 and 3, the future, and nothing warned.
+#
+# Say: decide on one meaning, and convert once, where a library begins.
+
 # %% [markdown] slide="skip"
 # There is no error and no warning: the wrong convention gives the right shape and the
 # wrong model. So decide on one meaning, convert once where a library begins (here with
 # `masks.blocked`), and test the result.
 
 # %% [markdown] exercise="6.D" slide="slide"
-# A published notebook builds its masks like this (in our words; the comments are the
-# original's meaning). Where the mask is used, it says `scores + mask * -1e9`. Read
-# the printed mask. Which keys does the **first** query really get to see? Give their
-# places, counted from 0, in rising order, as a tuple such as `(5, 6)`.
+# A published notebook builds its masks like this; the code is rewritten here, and the
+# docstrings say what the original's comments say. Where the mask is used, the code
+# computes `scores + mask * -1e9`. Read the printed mask. Which keys does the **first**
+# query really get to see? Give their places, counted from 0, in rising order, as a
+# tuple such as `(5, 6)`.
+
+# %% [markdown] slide="notes"
+# **4 minutes.** Say: vote alone first, then talk to your neighbour, then vote again.
+#
+# Ask: which keys does the first query see?
+#
+# Expect: "0 and 4", because the comment says that 1 means may attend.
+#
+# Say: don't believe the comment, look at the place where the mask is used, and read row
+# 0. Does it remind you of one of the twins?
 
 
 # %% locked=true tags=["nbval-check-output"]
@@ -425,20 +520,29 @@ show("published", scores.softmax(-1), digits=3)
 _, weights = attention(x, x, x, masks.target_mask(target)[0, 0], need_weights=True)
 show("right", weights, digits=3)
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: the last two rows of the published mask are blocked everywhere.
+# What weights should they have, and what have they got?
+#
+# Expect: "zeros". A softmax always adds up to 1, and here each key got 0.2.
+#
+# Say: beside −1e9 a score has no digits left, so all five became the same number.
+
 # %% [markdown]
-# Past and self are blocked, the future is open: the look-ahead mask means "1 = may
-# attend", the rest of the code "1 = blocked". The padding mask does mean "1 = blocked",
-# and just its docstring says otherwise. One maximum then mixes two conventions.
+# The past and the token itself are blocked, and the future is open. The look-ahead mask
+# means "1 = may attend", while the code that uses it means "1 = blocked". So does the
+# padding mask, whatever its docstring says, and the maximum of the two mixes both
+# conventions.
 
 # %% [markdown] slide="skip"
 # And the last two rows? They are all ones, so everything in them is blocked, and still
 # each key got 0.2. A float32 number near −1e9 has no digits left for a score: its next
 # neighbour is 64 away, so −1e9 plus 3 is again −1e9. All five scores of such a row have
 # become the same number, and a softmax of equal scores gives every key the same share,
-# padding and future included. A blocked row that reads everything is the quietest leak
-# of all.
+# padding and future included. So a row that was to see nothing reads everything, and no
+# error says so.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="skip"
 large = torch.tensor(-1e9)
 print("to the next float32:", (large - torch.nextafter(large, -2 * large.abs())).item())
 print("-1e9 + 3 is -1e9:   ", (large + 3 == large).item())
@@ -455,6 +559,15 @@ show_figure(
     "Two rows of tokens. The decoder reads start, es, war, müde; below each stands "
     "what it should say: es, war, müde, end.",
 )
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask, before you press: the model has read *start*. What is it to say?
+# And after *müde*?
+#
+# Expect: "es", and then silence. It has to say *end*, or it would never stop.
+#
+# Say: it reads the true beginning whatever it would have written itself. This is
+# teacher forcing, and its price is called exposure bias.
 
 # %% [markdown] slide="skip"
 # At each place the model reads the true beginning of the sentence, whatever it would
@@ -530,9 +643,9 @@ print("reads", shift(target)[0][0], "should say", shift(target)[1][0])
 # %% [markdown] slide="slide"
 # ## The loss, and one step
 #
-# Cross-entropy between the logits at each place and the label there, with two
-# refinements: padding is no label, so those places **do not count**; and the labels are
-# **smoothed**.
+# The loss is the cross-entropy between the logits at each place and the label there,
+# with two refinements. At padding there is nothing to predict, so those places **do not
+# count**, and the labels are **smoothed**.
 
 # %% [markdown] slide="skip"
 # **Label smoothing** moves a share of 0.1 from the right word to all words evenly, so
@@ -552,11 +665,20 @@ show("by torch", F.cross_entropy(logits, label, label_smoothing=0.1))
 # What do you guess it is for a vocabulary of 346 words, which is what our German will
 # have? Remember the number for the loss curve.
 
-# %% tags=["nbval-check-output", "translation"]
+# %% tags=["nbval-check-output", "translation"] slide="fragment"
 label = torch.full((346,), 0.1 / 346)
 label[0] += 0.9
 floor = -(label * label.log()).sum()
 show("floor of the loss", floor, digits=3)
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask, before you press: with smoothed labels, what loss has a perfect
+# model?
+#
+# Expect: "zero". The label gives the right word a little over 0.9 and every other word
+# a little, so even the best answer leaves something.
+#
+# Say: know the floor before you read a loss curve. 6.F in the lab writes the step.
 
 # %% [markdown] exercise="6.F" slide="slide"
 # One step of training, from your own parts: shift the target, make the masks, run the
@@ -635,8 +757,9 @@ for step in range(5):
 # %% [markdown] slide="slide"
 # ## A translator of your own parts
 #
-# English into German, in a little language of a few hundred words: enough for *The
-# animal did not cross the street because it was too tired.*
+# Your model will translate English into German, in a little language of a few hundred
+# words. They are enough for *The animal did not cross the street because it was too
+# tired.*
 
 # %% [markdown] slide="skip"
 # Until now your parts have worked on toys. Now they are put together: the Transformer
@@ -667,7 +790,15 @@ for pair in task.train[:4]:
     print(f"{pair.source}  →  {pair.target}")
 assert len(task.target) == 346
 
-# %% [markdown]
+# %% [markdown] slide="notes"
+# **1 minute.** Say: *animal* and *street* never stand in one sentence of the training
+# data, so ours can't have been learned by heart.
+#
+# Ask: after 60 steps of training, what will it write? After 300?
+#
+# Expect: "nonsense" for the first, and everything between for the second.
+
+# %% [markdown] slide="subslide"
 # The next cell takes the parts, and prints whose they are: yours where a check has
 # passed, here or in lesson 05, and the course's elsewhere. If you have time, go back
 # and solve what is missing; the training below will use it.
@@ -718,17 +849,17 @@ optimizer = torch.optim.Adam(
     translator.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True
 )
 
-# %% [markdown]
-# All is as in the paper, but small: two layers of 64 numbers, Adam and its settings,
-# label smoothing, and a learning rate that rises for 200 steps, a **warm-up**, and then
-# falls. Three things differ: pre-norm (lesson 04), no dropout, and a rate that ends at
-# 0. A batch holds 64 pairs of similar length, and pairs with a rare word come more
-# often. `training.repeat` is your `train_step` in a loop, with the schedule and a
-# progress bar; read it with `training.repeat??`. The cell stops four times and lets
-# the model write. Guess before you run it: what will come first, the words, their
-# order, or the right *es* and *sie*?
+# %% [markdown] slide="skip"
+# Everything is as in the paper, only smaller: two layers with vectors of 64 numbers,
+# Adam and its settings, label smoothing, and a learning rate that rises for 200 steps,
+# a **warm-up**, and then falls. Three things differ: pre-norm (lesson 04), no dropout,
+# and a rate that ends at 0. A batch holds 64 pairs of similar length, and pairs with a
+# rare word come more often. `training.repeat` is your `train_step` in a loop, with the
+# schedule and a progress bar; read it with `training.repeat??`. The cell stops four
+# times and lets the model write. Guess before you run it: what will come first, the
+# words, their order, or the right *es* and *sie*?
 
-# %% tags=["translation"]
+# %% tags=["translation"] slide="subslide"
 SAMPLES = [
     "The animal did not cross the street because it was too tired.",
     "The animal did not cross the street because it was too wide.",
@@ -743,12 +874,31 @@ for stretch in (60, 90, 150, 600):
     for text in translations(translator, SAMPLES):
         print("   ", text)
 
-# %%
+# %% [markdown] slide="notes"
+# **4 minutes.** Say: read the four stretches aloud, in your best German.
+#
+# Ask: what did it learn first, and what last?
+#
+# Expect: "the words first, the pronoun last". First of all comes a frame, with its comma
+# and its verb at the end. The right words follow, and *es* or *sie* is settled last.
+#
+# Say: the loss falls all the time. Would it have told you which of these steps came when?
+
+# %% slide="subslide"
 show_figure(
     loss_curve(history, floor=floor.item(), title="English to German"),
     "The training loss falls from about 6 to below 1 within some 400 steps and comes "
     "close to its floor. Below, the learning rate: up for 200 steps, then down to 0.",
 )
+
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: why does this curve not go down to 0, and what would you say if it
+# did?
+#
+# Expect: "it needs more steps". The dotted line is the floor from before: no model can
+# get below it.
+#
+# Say: the line below is the learning rate, 200 steps up and then down to 0.
 
 # %% [markdown] slide="subslide"
 # The loss ends near the floor that you computed, not at 0. Whether the model can
@@ -768,6 +918,15 @@ for pair, text in zip(task.held_out, texts, strict=True):
         print(f"{pair.source}\n  {text}\n  not: {pair.target}")
 assert score >= 0.97 and pronouns_score >= 0.97
 
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask, before you press: of 100 sentences whose pairs of words it never
+# met, how many will be right in every word?
+#
+# Expect: "eighty". It is nearly all of them, and nearly all of the pronouns, too.
+#
+# Say: these sentences are of the kinds that it was trained on. New kinds are in the
+# appendix, and there it is less sure.
+
 # %% [markdown] slide="skip"
 # One good run may be luck. `python -m tools.experiments translation` repeats this
 # section with other seeds, and writes its table into `docs/experiments.md`.
@@ -780,9 +939,9 @@ assert score >= 0.97 and pronouns_score >= 0.97
 
 # %% [markdown] slide="skip"
 # `lookup` tidies what you type, capitals and *didn't* included, and compares it with
-# the words of a translator. Yours knows 221 English words and signs, the bundled French
-# one all words of the language, 93 nouns among them. Change the sentence as often as
-# you like. For a French translator of your own, go back to the cell with
+# the words of a translator. Yours knows 221 English words and signs; the bundled French
+# one knows all words of our little language, 93 nouns among them. Change the sentence
+# as often as you like. For a French translator of your own, go back to the cell with
 # `language_task("de", "core")`, write "fr" and run everything again.
 
 # %%
@@ -807,6 +966,14 @@ def both_languages(text: str) -> None:
 
 both_languages(typed)
 both_languages("The elephant did not see the castle because it was too tired")
+
+# %% [markdown] slide="notes"
+# **3 minutes.** Say: dictate me a sentence.
+#
+# Ask: what will it do with a word that it has never seen?
+#
+# Expect: "guess". It never gets that far: the lookup names the word, and the closest
+# ones that there are. Let them swap the adjective or a noun, and watch the pronoun.
 
 # %% [markdown] slide="slide"
 # ## Who decided *es* or *sie*?
@@ -838,6 +1005,15 @@ for some, name in ((of_twins, "adjective changed"), (swapped, "noun swapped")):
     right = pronouns.right_pronouns(translator, task, some)
     print(f"{name}: {right:.0%} of {len(some)} pronouns right")
     assert right >= 0.95
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: whose vector does the decoder need for the pronoun: that of *it*,
+# of *animal*, or of *tired*?
+#
+# Expect: "of *it*": the encoder has looked from *it* to *animal*, as in lesson 02.
+#
+# Say: take a vote, and write it down. The model follows the adjective and the noun, as
+# the numbers show; next we take words away, one by one.
 
 # %% [markdown] exercise="6.G"
 # The model does follow. Now take away what it might have used. The decoder reads the
@@ -888,7 +1064,7 @@ check("6.G", hide)
 # gets exactly half. Which word is missed most? Give each of the four a number before
 # you run the cell.
 
-# %%
+# %% slide="fragment"
 mine.take("6.G", hide)
 sources = task.sources(of_twins)  # (B=120, S)
 before = [pronouns.before_pronoun(task, pair) for pair in of_twins]
@@ -908,16 +1084,26 @@ for word in ("it", "adjective", "meant", "other"):
     print(f"right pronouns without {word:10} {without[word]:.0%}")
 assert abs(without["adjective"] - 0.5) < 0.1 and without["it"] > 0.8
 
+# %% [markdown] slide="notes"
+# **3 minutes.** Ask, before you press: how many of 100 pronouns stay right without
+# *it*? Without the adjective?
+#
+# Expect: few without *it*. It is the other way round: without *it* hardly anything is
+# lost, and without the adjective about half are right.
+#
+# Say: half is chance, because the twins differ in nothing else. So no other vector
+# brings the adjective to the decoder.
+
 # %% [markdown] slide="skip"
-# Did you give *it* the highest number? Hide it, and almost nothing happens, so the
+# Did you expect *it* to be missed most? Hide *it*, and almost nothing happens, so the
 # answer is not kept there. Hide the adjective, and about half of the pronouns are
 # right, which is what a model gets that gives both twins the same answer. The two
 # sentences differ in the adjective alone, so the vectors of all other words bring next
 # to nothing of it to the decoder. The noun that is meant is missed as well, because the
-# decoder has to know its gender. How much varies from one training to the next, for the
-# decoder has a second source: it has written *Das Tier* itself.
+# decoder has to know its gender. How much it is missed varies from one training to the
+# next, because the decoder has a second source: it has written *Das Tier* itself.
 
-# %% [markdown]
+# %% [markdown] slide="subslide"
 # The reverse experiment should agree: leave everything in place, and exchange a single
 # vector for that of the twin sentence. If *it* held the answer, its vector would change
 # the pronoun. In how many of the 120 sentences will it do so? And the adjective's?
@@ -932,15 +1118,15 @@ assert flips["adjective"] > 0.9 and flips["it"] < 0.1
 # %% [markdown] slide="skip"
 # So in this model nothing is decided at *it*. The encoder hands over an adjective that
 # says "too wide", and the decoder, which knows both nouns, works out as it writes which
-# of them can be too wide. That is said of these weights, and of sentences of this form.
-# The bundled translators, which know more words, agree in the main point: with the
-# adjective's vector exchanged, all of their pronouns change, with that of *it* none
-# (`docs/experiments.md`, *pronouns_de* and *pronouns_fr*).
+# of them can be too wide. This holds for these weights, and for sentences of this form.
+# The bundled translators, which know more words, agree in the main point: when the
+# adjective's vector is exchanged, all of their pronouns change, and with that of *it*,
+# none do (`docs/experiments.md`, *pronouns_de* and *pronouns_fr*).
 
 # %% [markdown] slide="slide"
 # ## Bugs from the wild
 #
-# One more mistake of published code; this one is loud.
+# Here is one more mistake from published code, and this one is loud.
 
 # %% [markdown]
 # **The mask of the whole target.** A training step made its masks from the whole
@@ -960,16 +1146,16 @@ except RuntimeError as error:
 # ## Going further
 #
 # From here on everything is optional: two questions about leaks, what a warm-up is good
-# for, a map that misleads, new
-# kinds of sentences, and a search that does not decide too early.
+# for, a map that misleads, new kinds of sentences, and a search that does not decide
+# too early.
 
 # %% [markdown]
 # ### A leak that no loss shows
 
 # %% [markdown] exercise="6.H"
-# Twin B learned with just this mask. Its training loss was as good as its sister's.
-# **Why can the training loss not show the leak**, and what would have shown it? Write
-# five or six sentences.
+# Twin B learned with the mask of exercise 6.D. Its training loss was as good as its
+# sister's. **Why can the training loss not show the leak**, and what would have shown
+# it? Write five or six sentences.
 
 # %% [markdown] answer="6.H"
 # ### BEGIN SOLUTION
@@ -992,12 +1178,12 @@ except RuntimeError as error:
 # %% [markdown]
 # ### A test for leaks
 
-# %% [markdown] exercise="6.J" slide="slide"
+# %% [markdown] exercise="6.J"
 # Never trust a mask that you have only read. Write a test for **any** model that maps
 # ids (B, T) to logits (B, T, V): change one token and look which rows of the logits
 # change. It is judged on models that are right and on models that leak, some at a
-# single place. One of those it gets again and again: a test that finds a leak only most
-# of the time will miss it once.
+# single place. It gets one of those again and again, so a test that finds a leak only
+# most of the time will miss it once.
 
 
 # %% exercise="6.J"
@@ -1117,12 +1303,12 @@ show_figure(
 # %% [markdown] slide="skip"
 # What is the warm-up good for? The usual reason is that at first Adam knows little
 # about the size of the gradients, so that large steps do damage. That is a story until
-# somebody measures it. Here is a small one: a Transformer of two layers, post-norm as
-# in the paper, learns to write eight symbols backwards in 400 steps. Its rate starts at
-# the peak, or takes 100 steps to get there, and falls to 0 over the last half. Two
-# peaks are tried, 0.008 and 0.032. Each of the four models is then asked for symbols
-# that it has not seen; by chance one in ten would be right. In which of the four runs
-# do you expect the warm-up to matter?
+# somebody measures it. Here is a small measurement: a Transformer of two layers,
+# post-norm as in the paper, learns to write eight symbols backwards in 400 steps. Its
+# rate starts at the peak, or takes 100 steps to get there, and falls to 0 over the last
+# half. Two peaks are tried, 0.008 and 0.032. Each of the four models is then asked for
+# symbols that it has not seen; by chance one in ten would be right. In which of the
+# four runs do you expect the warm-up to matter?
 
 # %%
 from helpers.experiments.warm_up import share_right
@@ -1174,10 +1360,9 @@ assert looks["adjective"] > looks["it"] > 0.05
 # %% [markdown]
 # ### A mask in half precision
 #
-# Why not simply add −1e9? Large models compute in 16
-# bits. In float16, one of the two such formats, the smallest number is −65,504, so
-# −1e9 becomes minus infinity when it is added, and torch refuses to fill it in. What
-# will the second half of the cell say?
+# Why not simply add −1e9? Large models compute in 16 bits. In float16, one of the two
+# such formats, the smallest number is −65,504, so −1e9 becomes minus infinity when it
+# is added, and torch refuses to fill it in. What will the second half of the cell say?
 
 # %% tags=["nbval-check-output"]
 half = torch.zeros(3, dtype=torch.float16)
@@ -1191,18 +1376,17 @@ print(
 )
 
 # %% [markdown]
-# A boolean mask has no such trouble: whoever computes the scores knows their dtype
-# and picks the number. Filling with −inf gives NaN in a row with nothing to see,
-# filling with `finfo.min` gives equal shares; for all other rows they are the same.
+# A boolean mask has no such trouble: whoever computes the scores knows their dtype and
+# picks the number. Filling with −inf gives NaN in a row with nothing to see, filling
+# with `finfo.min` gives equal shares; all other rows come out the same.
 
 # %% [markdown] slide="slide"
 # ### A new kind of sentence
 #
-# Two kinds of sentences were
-# never shown at all. One is a question with *can* or *want*; the other begins with a
-# word such as *yesterday* and also has a *because*. The model knows the words and the
-# parts of both, but not the combination. Will it manage them? And if it does, would you
-# trust another seed to do so, too?
+# Two kinds of sentences were never shown at all. One is a question with *can* or
+# *want*; the other begins with a word such as *yesterday* and also has a *because*. The
+# model knows the words and the parts of both, but not the combination. Will it manage
+# them? And if it does, would you trust another seed to do so, too?
 
 # %%
 for name, some in task.constructions.items():
@@ -1226,9 +1410,9 @@ for name, some in task.constructions.items():
 # should find a more probable text, if there is one. Does it always?
 
 # %% [markdown]
-# Say the first token is A (0.51) or B (0.49). After A come three tokens, equally
-# likely, and then a sure one. After B come two, and then ten. Greedy goes on with A. A
-# beam of width 2 compares after two tokens, and drops A:
+# Say the first token is A (0.51) or B (0.49). After A there are three equally likely
+# tokens, and then a certain one. After B there are two, and then ten. Greedy goes on
+# with A. A beam of width 2 compares after two tokens, and drops A:
 
 # %% tags=["nbval-check-output"]
 after_two = {"A": 0.51 / 3, "B": 0.49 / 2}  # each beginning of two tokens
@@ -1329,6 +1513,15 @@ for name, some in task.constructions.items():
 #
 # Next, lesson 07: what the Transformer had to beat. It reads one word after the other
 # and keeps a single vector of all it has read, and it is trained by the same step.
+
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: a colleague shows you a loss that looks too good. What do you test
+# first?
+#
+# Expect: "the data". The mask is quicker: let the model write, or change a word and
+# look at what moves before it.
+#
+# Say: and to learn what a model uses, take something away. Then take their questions.
 
 # %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),
