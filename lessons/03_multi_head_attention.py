@@ -20,7 +20,8 @@
 #
 # What does *it* refer to? And what is said about it? You answered both as you read. In
 # lesson 02 a head had one query for *it*, so it could ask one question. Below are two
-# heads of the same pretrained model, and both sentences. Where will each of them look?
+# heads of the same pretrained model, on this sentence and on its twin, *... too wide*.
+# Where will each of them look?
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask, before you press: which word does the second head look at, and
@@ -69,11 +70,12 @@ for sentence in (TIRED, WIDE):
         print(f"  layer {layer}, head {number}: it <- {word:7}{most:.2f} {bar}")
 
 # %% [markdown] slide="skip"
-# The first head is the one that you met in lesson 02. It answers what *it* refers to,
-# and the second, in the layer below, answers what is said about it, which is our way of
-# putting what they look at. A head has one row of weights for *it*, and they add up to
-# 1: what it gives to *tired* it can't give to *animal*. It could share, of course, and
-# give each of them a half. What would it get then?
+# The first head is the one that you met in lesson 02. It looks for what *it* refers to.
+# With *wide* that is the street, and *animal* is still ahead, though by less. The
+# second, in the layer below, looks for what is said about *it*. These are our words for
+# where they look. A head has one row of weights for *it*, and they add up to 1: what it
+# gives to *tired* it can't give to *animal*. It could share, of course, and give each
+# of them a half. What would it get then?
 
 # %% [markdown] slide="subslide"
 # Take *cross*, which asks who crosses, and what is crossed. Let a head give half of its
@@ -341,8 +343,8 @@ head = one_head(TIRED, layer=2, head=1)
 tokens, it = head.tokens, head.tokens.index("it")
 x = head.vectors[None]  # (B=1, T, D), what this layer reads
 
-heads = layer.project(x, x, x)  # query, key and value, each (B, H, T, K)
-answers, weights = attention(*heads, need_weights=True)
+query, key, value = layer.project(x, x, x)  # each (B, H, T, K)
+answers, weights = attention(query, key, value, need_weights=True)
 W_o = layer.W_o.weight.T  # (D, D); `nn.Linear` keeps it the other way round
 slices = W_o.split(answers.shape[-1])  # (K, D) for each head
 found = zip(answers[0, :, it], slices, strict=True)
@@ -355,7 +357,7 @@ print("sum and bias are the output to 1e-5:", bool(gap.abs().max() < 1e-5))
 # %% [markdown] slide="subslide"
 # So what a layer of attention says to a word can be taken apart, head by head. Which of
 # the twelve heads writes most into *it*, and which least? Measure it by the length of
-# the vector that each one writes. Make a guess from where they look, then run the cell.
+# the vector that each one writes. Make a guess, then run the cell.
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Ask, before you press: will a head that looks at `[CLS]` write much?
@@ -363,14 +365,14 @@ print("sum and bias are the output to 1e-5:", bool(gap.abs().max() < 1e-5))
 # Expect: "it has the most weight, so yes". Head 11 gives it 0.90 and writes least.
 #
 # Say: the value of `[CLS]` is almost zero in this layer. A head has to spend all of its
-# weight, and here it can spend it on nothing. This is the answer that lesson 02 owed.
+# weight, and here it can spend it on nothing. This is an answer that lesson 02 owed.
 
 # %% tags=["nbval-check-output"] slide="fragment"
 for h, row in enumerate(weights[0, :, it]):
     most = f"{tokens[row.argmax()]:8}{row.max():.2f}"
     print(f"head {h:2} looks most at {most}   and writes {written[h].norm():.2f}")
 
-lengths = heads[2][0].norm(dim=-1).mean(0)  # of the values, a mean over the heads: (T)
+lengths = value[0].norm(dim=-1).mean(0)  # a mean over the heads: (T)
 show("value of [CLS]", lengths[0], 2)
 show("values of the words", lengths[1:-1].mean(), 2)
 ordered = written.norm(dim=-1).argsort()
@@ -382,9 +384,9 @@ assert pretrained.source() == "hub" or ordered[[0, -1]].tolist() == [11, 1]
 # head 11, which gives nine tenths of its weight to `[CLS]`. That is no contradiction,
 # because in this layer the value of `[CLS]` is almost zero, 0.14 long, while those of
 # the words have a length of 3.97 on average. A softmax has to share out 1, even if a
-# head finds nothing. It puts the rest where it does no harm. So there is an answer to
-# the question of lesson 02, why so many words look at `[CLS]`. In BERT itself it is
-# often `[SEP]` (Clark et al. 2019).
+# head finds nothing, and here what is left over goes where it does no harm. That is one
+# answer to the question of lesson 02, why so many words look at `[CLS]`. In BERT itself
+# it is often `[SEP]` (Clark et al. 2019).
 
 # %% [markdown] exercise="3.C" slide="slide"
 # Now the module. Make four layers `W_q`, `W_k`, `W_v` and `W_o`, each an `nn.Linear`
@@ -451,12 +453,13 @@ check("3.C", MultiHeadAttention)
 # <details><summary>Hint 1: a question</summary>
 #
 # Each of the three inputs goes through its own layer and is cut into heads. What
-# shape does `attention` need, and does it mind a heads axis?
+# shape does your attention of 2.B need, and does it mind a heads axis?
 # </details>
 # <details><summary>Hint 2: a pointer</summary>
 #
-# The mask needs no work: it already broadcasts to (B, H, T, S). `attention` scales by
-# the width of the query that it gets.
+# The mask needs no work: it already broadcasts to (B, H, T, S).
+# `mine.scaled_dot_product_attention` scales by the width of the query that it gets, and
+# returns two things, the output and the weights.
 # </details>
 # <details><summary>Hint 3: pseudocode</summary>
 #
@@ -552,18 +555,18 @@ show_figure(
 # anti-diagonal that you know from lesson 02. The single head does what you would do. It
 # looks at both places, with about half of its weight each, and what it gets is their
 # mean. From that the last layer reads one of the answers nearly always, and the other
-# little more often than someone who names the commonest of the other digits. (In two
-# rows of each map both questions have the same answer. Can you say which rows, and
-# why?)
+# little more often than someone who names the commonest of the other digits. (In rows 0
+# and 4, counted from 0, both questions have the same answer. Can you say why?)
 
 # %% [markdown] slide="skip"
-# Is a single head unable to do it, then? No, and the difference is worth knowing. After
-# 1,200 steps, at the best of four learning rates, it is still below 75 % of all
-# answers, and so is a head that is twice as wide. But put one hidden layer with a
-# nonlinearity behind it, and it gets more than 99 % as well (`docs/experiments.md` has
-# the table). So both digits are in the mixture, but not in a form that a linear layer
-# could read. Two heads hand over answers that it can. Change `num_heads` to 4, or
-# `steps`, and see what happens.
+# Is a single head unable to do it, then? No, and the difference is worth knowing. From
+# three starts, each at the best of four learning rates, it was still below 75 % of all
+# answers after 1,200 steps, and so was a head twice as wide. But put one hidden layer
+# with a nonlinearity behind it, and it gets more than 99 % as well
+# (`docs/experiments.md` has the table), so both digits are in the mixture. And from a
+# lucky start even the plain model has been seen to get there: its single head learned
+# to share its weight differently for different digits. Two heads make this easy to
+# find. Change `steps` to 1,200, and see what becomes of the single head.
 
 # %% [markdown] slide="slide"
 # ## What attention can't see: the order
@@ -637,8 +640,8 @@ for with_positions in (True, False):
 # %% [markdown] exercise="3.D" slide="slide"
 # Write that test. `treats_tokens_alike(layer)` takes any layer (5, 8) → (5, 8), five
 # tokens with eight features each. **Shuffle the tokens** that go in: a right layer
-# gives the same outputs, shuffled in the same way. It will meet ten layers, and seven
-# of them are wrong.
+# gives the same outputs, shuffled in the same way, up to rounding: compare with room of
+# about 1e-5. It will meet ten layers, and seven of them are wrong.
 
 
 # %% exercise="3.D"
@@ -691,6 +694,9 @@ print("yours:         ", treats_tokens_alike(yours))
 print("with positions:", treats_tokens_alike(lambda x: yours(x + places)))
 print("mean of all:   ", treats_tokens_alike(lambda x: x.mean(0).expand(5, 8)))
 
+# %% [markdown] slide="skip"
+# The mean passes, and rightly so: all tokens are alike to it.
+
 # %% [markdown] slide="slide"
 # ## Your module is a layer of a real model
 #
@@ -717,10 +723,8 @@ print(len(outputs.attentions), "layers of", tuple(outputs.attentions[0].shape))
 print(bert.encoder.layer[0].attention)
 
 # %% [markdown]
-# (It came with the course's packages. With `COURSE_SOURCE=hub` in the environment the
-# same cells load `bert-base-cased` from the Hugging Face Hub. By default the library
-# uses a fused kernel that never stores its weights; `attn_implementation="eager"` makes
-# it keep them for us.)
+# (The library's default kernel never stores its weights;
+# `attn_implementation="eager"` makes it keep them for us.)
 
 # %% [markdown] exercise="3.E"
 # Copy its numbers into a module like yours. *Copy*: training yours later must not
@@ -1032,7 +1036,7 @@ check("3.H", missing_argument)
 # ### One layer instead of three
 
 # %% [markdown] exercise="3.J"
-# If you are brave: one layer instead of three. `to_qkv` maps D to 3 D; the first
+# One layer instead of three: `to_qkv` maps D to 3 D; the first
 # third of its output is the query of all heads, the second the key, the last the
 # value. It serves self-attention only, so `forward` takes one x.
 
@@ -1260,10 +1264,10 @@ show_figure(
 # %% [markdown]
 # The grid is slanted, and it is turned over like a page, which is what the negative
 # determinant says. Lengths and angles have changed: v is shorter, and the two axes,
-# which stood at a right angle, are now 136° apart. So vectors that pointed the same way
-# before may differ afterwards, and the other way round. In a head it is the same with
-# 384 numbers that become 32. Which words look alike to a head depends on its matrices,
-# and these are learned.
+# which stood at a right angle, are now 136° apart. So vectors that pointed nearly the
+# same way before may be far apart afterwards, and the other way round. In a head it is
+# the same with 384 numbers that become 32. Which words look alike to a head depends on
+# its matrices, and these are learned.
 
 # %% [markdown] slide="slide"
 # ### Look around: BertViz

@@ -32,8 +32,8 @@
 # vector of it, and this model is what you will have built by the end.
 
 # %% [markdown] slide="skip"
-# A search for words would come back with empty hands. What do you expect from a model?
-# Guess what kind of sentence comes first, then run the next two cells.
+# What do you expect from a model? Guess what kind of sentence comes first, then run the
+# next two cells.
 
 # %%
 import torch
@@ -67,12 +67,10 @@ assert "insomnia" not in everything and "suffer" not in everything
 
 # %% [markdown] slide="skip"
 # It found the man for whom *sleep would not come*. The model behind it is an
-# **encoder**: it reads a text and gives back one vector for each token, in which the
-# other words have left their mark. This one is a small **BERT** with weights that were
-# learned from a great deal of text. In this lesson you write such an encoder. The
-# attention that you wrote in 2.B works in the heads of your 3.C, these work in a layer,
-# and six layers in the encoder; then you load the real weights into *your* classes, and
-# at the end this search runs on your own code.
+# **encoder**: it reads a text and gives back one vector for each token, and the other
+# words have changed it. This one is a small **BERT**. In this
+# lesson you write such an encoder around your own attention, load the real weights into
+# *your* classes, and at the end this search runs on your own code.
 
 # %% [markdown] slide="skip"
 # At the end of this lesson you can
@@ -134,12 +132,13 @@ assert curves["x + attention(x)"][12] < 0.3 and curves["whole layers"][12] < 0.5
 
 # %% [markdown] slide="skip"
 # After two attentions all six vectors point the same way, and there is nothing left to
-# attend to. These weights are not to blame (Dong et al. 2021 prove it): what comes out
-# of an attention is a weighted mean, and a mean of means is flatter still. The gradient
-# fares no better: hardly anything of it reaches the input, so that the first layers
-# could hardly learn. With the plus sign the six stay different, and the gradient
-# arrives. The third curve is that of whole layers, which have norms and a second part
-# as well; they, too, keep the six apart, though less well as the stack grows.
+# attend to. What comes out of an attention is a weighted mean, and as long as the
+# weights are spread out, as they are before training, a mean of means is flatter still
+# (Dong et al. 2021 say how fast). Hardly anything of the gradient reaches the input
+# either, for a reason of its own: fresh layers make what goes through them smaller,
+# twelve times over. With the plus sign, what each attention writes is little beside
+# what is there, so the six stay apart, and the gradient arrives. Whole layers
+# climb as well, but slowly.
 
 # %% [markdown] slide="slide"
 # ## The residual stream
@@ -265,10 +264,11 @@ assert (found[0].sum(0).norm() - 15.14).abs() < 6e-3
 # The embedding can't differ, since the word and its place are the same. All others can,
 # because each sub-layer reads a stream in which the other words have left something.
 # Nearly all that does set the two *it* apart was written by the two attentions, which
-# brought it from the other words; the last sub-layer wrote the same to both. It is
-# little beside a vector of length 15, and whether anyone reads it there is another
-# question, which lesson 06 asks by experiment. Before the decoder sees the sum, this
-# encoder normalises it; what that means comes soon.
+# brought it from the other words; the last sub-layer wrote the same to both. But put
+# *hungry* for *wide* and run the cell again: the two differ more, and *it* means the
+# animal in both. So a difference is not yet a decision, and lesson 06 finds out who
+# decides. Before the decoder sees the sum, this encoder normalises it; what that means
+# comes soon.
 
 # %% [markdown] slide="slide"
 # ## The feed-forward network
@@ -461,8 +461,8 @@ show_figure(
 )
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: put a finger on the thick line. Which boxes can change it, and which
-# of them let one token know of another?
+# **2 minutes.** Ask: put a finger on the thick line. Which boxes can change it, and
+# which of them let one token know of another?
 #
 # Expect: attention for the second; the two norms on the line are forgotten.
 #
@@ -470,13 +470,13 @@ show_figure(
 # attention only.
 
 # %% [markdown] slide="skip"
-# The thick line is the stream. **Dropout** sets a random share of what a sub-layer writes
-# to 0 while the model is trained, and enlarges the rest to make up for it, so that no
-# part can rely on one other alone; in `eval` mode it does nothing. Here the norm comes
-# after each sum and rescales all that has been written so far, as in the paper and in
-# BERT: this is **post-norm**. The translator above, GPT-2 and most models since are
-# **pre-norm**, x ← x + drop(sublayer(LN(x))), so that nothing but sums stands on the
-# line. Your layer can do both; *Going further* compares them.
+# The thick line is the stream. **Dropout** sets a random share of what a sub-layer
+# writes to 0 while the model is trained, and enlarges the rest to make up for it, so
+# that no part can rely on one other alone; in `eval` mode it does nothing. Here the
+# norm comes after each sum and rescales all that has been written so far, as in the
+# paper and in BERT: this is **post-norm**. The translator above, GPT-2 and most models
+# since are **pre-norm**, x ← x + drop(sublayer(LN(x))), so that nothing but sums stands
+# on the line. Your layer can do both; *Going further* compares them.
 
 # %% [markdown] exercise="4.D"
 # Put the layer together. The parts come from `mine`, so `mine.MultiHeadAttention` is
@@ -578,11 +578,10 @@ show_figure(
 # picture from left to right.
 
 # %% [markdown] exercise="4.E"
-# Write the rest: the list of layers, all with the same sizes and with `*options`, and the
-# way through the picture. The embedding is multiplied by √d_model, as in the paper;
-# what for is a question for *Going further*. Every layer gets the
-# mask. `self.norm` is there for pre-norm stacks, which end in a bare sum, and does
-# nothing otherwise.
+# Write the rest: the list of layers, all with the same sizes and with `*options`, and
+# the way through the picture. The embedding is multiplied by √d_model, as in the paper;
+# what for is a question for *Going further*. Every layer gets the mask. `self.norm` is
+# there for pre-norm stacks, which end in a bare sum, and does nothing otherwise.
 
 # %% locked=true
 mine.take("4.D", EncoderLayer)
@@ -877,8 +876,8 @@ check("4.H", my_bert)
 # </details>
 
 # %% [markdown] slide="subslide"
-# Look at the sentence of this course, with the library's code and with yours. What do
-# you expect of the largest difference: 0, a rounding error, or something you can see?
+# Our sentence, by the library's code and by yours. What do you expect of the
+# largest difference: 0, a rounding error, or something you can see?
 
 # %% [markdown] slide="notes"
 # **1 minute.** Ask: the same weights in two programs. How large is the largest
@@ -905,7 +904,7 @@ print(f"largest difference below 5e-5: {bool(off < 5e-5)}")
 print(mine)
 
 # %% [markdown] slide="skip"
-# They differ by rounding, no more, and the last line says whose parts have computed it.
+# They differ by rounding, and the last line says whose parts computed it.
 
 # %% [markdown] slide="slide"
 # ## Search by meaning, with your own model
@@ -959,8 +958,8 @@ check("4.J", mean_pool)
 # </details>
 
 # %% [markdown] slide="skip"
-# From the embedding to the last layer it is your encoder now. How many of 20 queries will your model answer with the right
-# one of the 320 sentences?
+# How many of 20 queries will your encoder answer with the right one of the 320
+# sentences?
 
 # %% slide="subslide"
 mine.take("4.J", mean_pool)
@@ -1344,8 +1343,8 @@ show_figure(
 )
 
 # %% [markdown]
-# Follow the thick line. In pre-norm nothing but sums stands in its way, as in the stream
-# that you took apart; in post-norm it goes through every norm. What that does to
+# Follow the thick line. In pre-norm nothing but sums stands in its way, as in the
+# stream that you took apart; in post-norm it goes through every norm. What that does to
 # training can be seen before the first step: measure the gradient that each layer gets.
 
 # %% [markdown] exercise="4.N"
@@ -1437,13 +1436,13 @@ for text, holds in {
 assert 0.7 < (post[-1] / post[0]).mean() < 1.4
 
 # %% [markdown]
-# In post-norm the last layer gets a larger gradient than the first, and as much of it in
-# a stack of 24 as in a stack of 3. In pre-norm the gradient of the last layer shrinks
-# with their number, about as 1/√layers. This is one reason for the **warm-up**, the small steps
-# with which the training of post-norm models begins: Xiong et al. 2020 measured this
-# gradient, and trained pre-norm models without one. There are other reasons, among
-# them what the optimizer knows after its first few steps, and here only the start was
-# measured.
+# In post-norm the last layer gets a larger gradient than the first, and as much of it
+# in a stack of 24 as in a stack of 3. In pre-norm the gradient of the last layer
+# shrinks with their number, about as 1/√layers. This is one reason for the **warm-up**,
+# the small steps with which the training of post-norm models begins: Xiong et al. 2020
+# measured this gradient, and trained pre-norm models without one. There are other
+# reasons, among them what the optimizer knows after its first few steps, and here only
+# the start was measured.
 
 # %% [markdown]
 # Pre-norm has a price: sum after sum, the numbers in the stream grow. So a stack of

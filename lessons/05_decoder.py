@@ -292,8 +292,7 @@ mine.take("3.C")
 # `mine.MultiHeadAttention(d_model, num_heads)`) and `feed_forward`. Around each of
 # them: a residual connection, dropout on the sublayer's result before it is added, and
 # a layer norm of its own, `norm1`, `norm2`, `norm3`. Pre-norm and post-norm are the
-# flag `norm_first`, as in lesson 04. Take the memory as it comes: the encoder has
-# normalised it already.
+# flag `norm_first`, as in lesson 04. The memory comes normalised.
 
 # %% [markdown] slide="notes"
 # **5 minutes.** Say: you dictate, I type, in post-norm; pre-norm is for the lab.
@@ -319,9 +318,7 @@ class DecoderLayer(nn.Module):
         self.norm_first = norm_first
         self.dropout = nn.Dropout(dropout)
         self.feed_forward = FeedForward(d_model, d_ff, activation)
-        self.norm1 = nn.LayerNorm(d_model)
-        self.norm2 = nn.LayerNorm(d_model)
-        self.norm3 = nn.LayerNorm(d_model)
+        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d_model) for _ in "123")
         ### BEGIN SOLUTION
         self.self_attention = mine.MultiHeadAttention(d_model, num_heads)
         self.cross_attention = mine.MultiHeadAttention(d_model, num_heads)

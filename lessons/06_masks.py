@@ -879,10 +879,12 @@ for stretch in (60, 90, 150, 600):
 #
 # Ask: what did it learn first, and what last?
 #
-# Expect: "the words first, the pronoun last". First of all comes a frame, with its comma
-# and its verb at the end. The right words follow, and *es* or *sie* is settled last.
+# Expect: "the words first, the pronoun last". First of all comes a frame, with its
+# comma and its verb at the end. The right words follow, and *es* or *sie* is settled
+# last.
 #
-# Say: the loss falls all the time. Would it have told you which of these steps came when?
+# Say: the loss falls all the time. Would it have told you which of these steps came
+# when?
 
 # %% slide="subslide"
 show_figure(

@@ -152,6 +152,18 @@ def test_the_stream_of_a_translator_is_the_sum_of_what_was_written(code):
     assert apart[0].nonzero().tolist() == [[last]] and apart[1, it] > 0.05
 
 
+def test_another_adjective_moves_it_more_though_it_means_the_same():
+    """Lesson 04 says so, and asks its readers to try."""
+    text = "The animal did not cross the street because it was too {}."
+    ends = {}
+    for word in ("tired", "wide", "hungry"):
+        stream = translator_stream(text.format(word))
+        parts = written(stream.x, stream.sublayers)[:, 0, stream.tokens.index("it")]
+        ends[word] = parts.sum(0)
+    wide, hungry = ((ends[w] - ends["tired"]).norm() for w in ("wide", "hungry"))
+    assert 0.25 < wide < 0.4 < hungry
+
+
 def test_figures_are_drawn():
     numbers = torch.randn(3, 8)
     curves = {"post-norm": [1.0, 2.0, 3.0], "pre-norm": [3.0, 2.0, 1.0]}
