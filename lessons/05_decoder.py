@@ -54,7 +54,6 @@ from helpers.corpora.language.words import parted
 from helpers.corpora.vocabulary import END, START
 from helpers.experiments.bundled import load_translator
 from helpers.experiments.writing import (
-    cross_maps,
     fill,
     letters_backwards,
     to_ids,
@@ -102,8 +101,8 @@ for sentence in (TIRED, WIDE):
 # - tell by measurement when a model cheats, reads padding, or does not listen.
 
 # %% [markdown] slide="subslide"
-# Now watch the translator write. The picture stands at the step that writes *es*. Each
-# English word is the darker, the more attention this step gives to it. Before you look
+# Now watch the translator write. The picture stands at the step that writes *es*. The
+# darker an English word, the more attention this step gives to it. Before you look
 # closely: which English word should the decoder look at, in order to choose between
 # *es* and *sie*? Then move the slider to step 1 and follow the sentence to its end, and
 # change *tired* to *wide*.
@@ -318,7 +317,7 @@ class DecoderLayer(nn.Module):
         self.norm_first = norm_first
         self.dropout = nn.Dropout(dropout)
         self.feed_forward = FeedForward(d_model, d_ff, activation)
-        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d_model) for _ in "123")
+        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d_model) for _ in range(3))
         ### BEGIN SOLUTION
         self.self_attention = mine.MultiHeadAttention(d_model, num_heads)
         self.cross_attention = mine.MultiHeadAttention(d_model, num_heads)
@@ -879,7 +878,7 @@ source = to_ids([word])
 target = decoding.greedy_decode(backwards, source, None, 27, 28, 8)
 letters = list(to_words(target)[0]) + ["end"]
 given = target[:, :-1]
-(weights,) = cross_maps(backwards, source, given, *both_masks(source, given))
+(weights,) = course.cross_weights(backwards, source, given, *both_masks(source, given))
 shares = weights[0].mean(0).detach()  # (T, S), mean of the heads
 show_figure(
     draw.cross_attention(shares, list(word), letters),

@@ -121,9 +121,8 @@ assert twins["twin A"][1] > 0.9 and twins["twin B"][1] < 0.2
 
 # %% [markdown]
 # Both losses are practically zero. One twin writes everything right, the other next to
-# nothing, and no loss curve would have told you which is which. Twin B's mask comes
-# unchanged from a published notebook. At the end of this lesson you will spot it at a
-# glance.
+# nothing, and no loss curve would have told you which is which. Twin B's mask is one
+# that a tutorial really has. By the end of this lesson you will recognise it at once.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: both losses are nearly zero, and B writes next to nothing right.
@@ -455,11 +454,10 @@ for name, mask in (("ours", ahead), ("turned round", masks.blocked(ahead))):
 # `masks.blocked`), and test the result.
 
 # %% [markdown] exercise="6.D" slide="slide"
-# A published notebook builds its masks like this; the code is rewritten here, and the
-# docstrings say what the original's comments say. Where the mask is used, the code
-# computes `scores + mask * -1e9`. Read the printed mask. Which keys does the **first**
-# query really get to see? Give their places, counted from 0, in rising order, as a
-# tuple such as `(5, 6)`.
+# Here is how one tutorial builds its masks, rewritten, with what its comments say in
+# the docstrings. Where the mask is used, the code computes `scores + mask * -1e9`. Read
+# the printed mask. Which keys does the **first** query really get to see? Give their
+# places, counted from 0, in rising order, as a tuple such as `(5, 6)`.
 
 # %% [markdown] slide="notes"
 # **4 minutes.** Say: vote alone first, then talk to your neighbour, then vote again.

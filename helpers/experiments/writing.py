@@ -17,6 +17,7 @@ from helpers.experiments.bundled import Translator
 from helpers.experiments.language import LONGEST
 from helpers.models.masks import look_ahead_mask
 from helpers.models.multi_head import MultiHeadAttention
+from helpers.models.transformer import cross_weights
 
 SHOWN = {"<start>": "start", "<end>": "end"}  # as a reader sees them
 
@@ -26,7 +27,7 @@ class Step:
     """One word that a translator writes."""
 
     before: tuple[str, ...]  # written so far, without the start
-    words: tuple[str, ...]  # that may come next, the likeliest first
+    words: tuple[str, ...]  # that may come next, the most probable first
     odds: tuple[float, ...]  # the probability of each of them
     looks: Tensor  # (S,): cross-attention of this step, a mean over layers and heads
 
@@ -40,7 +41,7 @@ def watch(
     Args:
         translator: a bundled one
         text: English
-        count: how many of the likeliest words to keep
+        count: how many of the most probable words to keep
 
     Returns:
         The S words that it reads, "start" and "end" included, and its steps.
@@ -55,7 +56,7 @@ def watch(
         written = torch.tensor([ids])  # (1, T)
         mask = look_ahead_mask(len(ids))
         likely = model.decode(written, memory, mask)[0, -1].softmax(-1).topk(count)
-        looks = torch.stack(cross_maps(model, source, written, None, mask))
+        looks = torch.stack(cross_weights(model, source, written, None, mask))
         steps.append(
             Step(
                 before=tuple(target.tokens(ids)),
@@ -71,38 +72,6 @@ def watch(
 
 def _shown(word: str) -> str:
     return SHOWN.get(word, word)
-
-
-@torch.no_grad()
-def cross_maps(model: nn.Module, *inputs: Tensor | None) -> list[Tensor]:
-    """The weights of every cross-attention, a student's 3.C among them.
-
-    Args:
-        model: a Transformer
-        *inputs: what its `forward` takes
-
-    Returns:
-        for each decoder layer (B, H, T, S)
-    """
-    found: list[Tensor] = []
-
-    def look(attention: nn.Module, args: tuple, options: dict) -> None:
-        if isinstance(attention, MultiHeadAttention):
-            options = options | {"need_weights": True}
-            found.append(MultiHeadAttention.forward(attention, *args, **options)[1])
-        else:  # what `OwnParts` makes of a student's, which returns its weights
-            found.append(attention.own(*args, **options)[1])
-
-    hooks = [
-        layer.cross_attention.register_forward_pre_hook(look, with_kwargs=True)
-        for layer in model.decoder.layers
-    ]
-    try:
-        model(*inputs)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return found
 
 
 # --- letters, written backwards -------------------------------------------------------

@@ -219,11 +219,12 @@ class Transformer(nn.Module):
         return self.decode(target, memory, target_mask, source_mask)
 
 
-def cross_weights(model: Transformer, *inputs: Tensor | None) -> list[Tensor]:
+def cross_weights(model: nn.Module, *inputs: Tensor | None) -> list[Tensor]:
     """The weights of every cross-attention while the model reads these inputs.
 
     Args:
-        model: the model, which stays as it is
+        model: the model, which stays as it is; the attention of its layers returns its
+            weights where it is called with `need_weights=True`
         *inputs: what `Transformer.forward` takes
 
     Returns:
@@ -231,11 +232,14 @@ def cross_weights(model: Transformer, *inputs: Tensor | None) -> list[Tensor]:
     """
     found: list[Tensor] = []
 
-    def look(attention: nn.Module, args: tuple) -> None:
-        found.append(MultiHeadAttention.forward(attention, *args, need_weights=True)[1])
+    def look(attention: nn.Module, args: tuple, options: dict) -> None:
+        options = options | {"need_weights": True}
+        found.append(type(attention).forward(attention, *args, **options)[1])
 
     layers = [layer.cross_attention for layer in model.decoder.layers]
-    hooks = [layer.register_forward_pre_hook(look) for layer in layers]
+    hooks = [
+        layer.register_forward_pre_hook(look, with_kwargs=True) for layer in layers
+    ]
     try:
         model(*inputs)
     finally:

@@ -7,7 +7,8 @@ longer graded leaves the gradebook, and may come back.
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from helpers.files import write_whole
@@ -32,32 +33,39 @@ def enter(course: Path, grades: list[Grade], lessons: Iterable[str] = ()) -> Non
     Raises:
         CourseError: The gradebook can't be read or written.
     """
+    kept = _read(course / KEPT)
+    with _opened(course, "written") as book:
+        graded = {(one.student, one.lesson) for one in grades if not one.reason}
+        for student, lesson in _ungraded(grades, lessons) - graded:
+            _take_back(book, student, lesson, kept)
+            gone = course / "autograded" / student / lesson
+            shutil.rmtree(gone, ignore_errors=True)
+        for one in grades:
+            if one.reason:
+                continue
+            try:
+                _enter(book, one, kept)
+            except ValueError as error:  # nbgrader's own
+                one.notes.append(f"not in nbgrader's gradebook: {error}")
+    write_whole(course / KEPT, json.dumps(kept, indent=1).encode())
+
+
+@contextmanager
+def _opened(course: Path, what: str) -> Iterator:
+    """The gradebook, to be "read" or "written": kept where the body ends well."""
     with quiet():
         from nbgrader.api import Gradebook
         from sqlalchemy.exc import SQLAlchemyError
 
-        kept = _read(course / KEPT)
         try:
             with Gradebook(f"sqlite:///{course.resolve()}/gradebook.db") as book:
-                graded = {(one.student, one.lesson) for one in grades if not one.reason}
-                for student, lesson in _ungraded(grades, lessons) - graded:
-                    _take_back(book, student, lesson, kept)
-                    gone = course / "autograded" / student / lesson
-                    shutil.rmtree(gone, ignore_errors=True)
-                for one in grades:
-                    if one.reason:
-                        continue
-                    try:
-                        _enter(book, one, kept)
-                    except ValueError as error:  # nbgrader's own
-                        one.notes.append(f"not in nbgrader's gradebook: {error}")
+                yield book
                 book.db.commit()
         except SQLAlchemyError as error:
             raise CourseError(
-                f"The gradebook in {course} could not be written "
+                f"The gradebook in {course} could not be {what} "
                 f"({str(error).splitlines()[0]})."
             ) from error
-        write_whole(course / KEPT, json.dumps(kept, indent=1).encode())
 
 
 def _ungraded(grades: list[Grade], lessons: Iterable[str]) -> set[tuple[str, str]]:
@@ -158,35 +166,27 @@ def given(
     Raises:
         CourseError: The gradebook can't be read.
     """
-    with quiet():
-        from nbgrader.api import Gradebook, MissingEntry
-        from sqlalchemy.exc import SQLAlchemyError
+    found = {}
+    with _opened(course, "read") as book:
+        from nbgrader.api import MissingEntry
 
-        found = {}
-        try:
-            with Gradebook(f"sqlite:///{course.resolve()}/gradebook.db") as book:
-                for one in grades:
-                    names = one.lesson, one.lesson, one.student
-                    try:
-                        submission = book.find_submission_notebook(*names)
-                    except MissingEntry:
-                        continue
-                    said = {c.name: c.manual_comment for c in submission.comments}
-                    found[one.student, one.lesson] = {
-                        grade.name: (
-                            grade.manual_score,
-                            said.get(grade.name) or "",
-                            bool(grade.needs_manual_grade),
-                        )
-                        for grade in submission.grades
-                        if grade.name in one.written
-                    }
-        except SQLAlchemyError as error:
-            raise CourseError(
-                f"The gradebook in {course} could not be read "
-                f"({str(error).splitlines()[0]})."
-            ) from error
-        return found
+        for one in grades:
+            names = one.lesson, one.lesson, one.student
+            try:
+                submission = book.find_submission_notebook(*names)
+            except MissingEntry:
+                continue
+            said = {c.name: c.manual_comment for c in submission.comments}
+            found[one.student, one.lesson] = {
+                grade.name: (
+                    grade.manual_score,
+                    said.get(grade.name) or "",
+                    bool(grade.needs_manual_grade),
+                )
+                for grade in submission.grades
+                if grade.name in one.written
+            }
+    return found
 
 
 def give(course: Path, grades: Iterable[Grade], marks: Iterable[Points]) -> list[str]:
@@ -206,30 +206,21 @@ def give(course: Path, grades: Iterable[Grade], marks: Iterable[Points]) -> list
     """
     known = {(one.student, one.lesson): one for one in grades if not one.reason}
     left = []
-    with quiet():
-        from nbgrader.api import Gradebook, MissingEntry
-        from sqlalchemy.exc import SQLAlchemyError
+    with _opened(course, "written") as book:
+        from nbgrader.api import MissingEntry
 
-        try:
-            with Gradebook(f"sqlite:///{course.resolve()}/gradebook.db") as book:
-                for mark in marks:
-                    one = known.get((mark.student, mark.lesson))
-                    digest = one.written.get(mark.cell) if one else None
-                    try:
-                        why = "there is no such answer" * (not digest)
-                        why = why or "the answer has changed" * (digest != mark.digest)
-                        why = why or _give(book, mark)
-                    except MissingEntry:
-                        why = "there is no such answer"
-                    if why:
-                        who = f"{readable(mark.student)} {readable(mark.cell)}"
-                        left.append(f"Points for {who} were left out: {why}.")
-                book.db.commit()
-        except SQLAlchemyError as error:
-            raise CourseError(
-                f"The gradebook in {course} could not be written "
-                f"({str(error).splitlines()[0]})."
-            ) from error
+        for mark in marks:
+            one = known.get((mark.student, mark.lesson))
+            digest = one.written.get(mark.cell) if one else None
+            try:
+                why = "there is no such answer" * (not digest)
+                why = why or "the answer has changed" * (digest != mark.digest)
+                why = why or _give(book, mark)
+            except MissingEntry:
+                why = "there is no such answer"
+            if why:
+                who = f"{readable(mark.student)} {readable(mark.cell)}"
+                left.append(f"Points for {who} were left out: {why}.")
     return left
 
 
