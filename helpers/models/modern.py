@@ -341,14 +341,19 @@ class ModernGPT(nn.Module):
         if cache is not None and end > self.config.max_length:
             raise ValueError(f"{end} tokens, but room for {self.config.max_length}")
         mask = None if real is None else _mask(ids, end, real)
-        x = self.embedding(ids)
-        places = torch.arange(start, end)
-        turns = rotation(places, self.config.d_head, self.config.base, x)
+        x, turns = self.place(ids, torch.arange(start, end))
         for number, layer in enumerate(self.layers):
             x = layer(x, turns, mask, cache, number)
         if cache is not None:
             cache.length = end
         return self.norm(x)
+
+    def place(
+        self, ids: Tensor, positions: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, Tensor] | None]:
+        """Vectors of the tokens, (B, T, D), and the `rotation` of positions (T,)."""
+        x = self.embedding(ids)
+        return x, rotation(positions, self.config.d_head, self.config.base, x)
 
     def new_cache(self, batch: int) -> Cache:
         """An empty cache for this many texts."""
