@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +16,9 @@ from torch import Tensor, nn
 
 from helpers.models.layers import FeedForward
 from helpers.models.multi_head import MultiHeadAttention
+
+if TYPE_CHECKING:
+    from helpers.models.modern import ModernConfig
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,16 @@ class GPTConfig:
         """Width inside the feed-forwards: four times d_model, as in GPT-2."""
         return 4 * self.d_model
 
+    @property
+    def d_head(self) -> int:
+        """Width of one head: the heads share the width of the model."""
+        return self.d_model // self.num_heads
+
+    @property
+    def num_kv_heads(self) -> int:
+        """Heads of keys and values: as many as there are heads of queries."""
+        return self.num_heads
+
 
 class Cache:
     """Keys and values of every layer, for all tokens that a model has read so far.
@@ -43,14 +57,15 @@ class Cache:
     vectors per layer, however long the text has become.
 
     Args:
-        config: of the model
+        config: of the model; heads are those of keys and values
         batch: B, how many texts
         like: a tensor with the dtype and the device of keys and values
     """
 
-    def __init__(self, config: GPTConfig, batch: int, like: Tensor) -> None:
-        d_head = config.d_model // config.num_heads
-        size = (batch, config.num_heads, config.max_length, d_head)
+    def __init__(
+        self, config: "GPTConfig | ModernConfig", batch: int, like: Tensor
+    ) -> None:
+        size = (batch, config.num_kv_heads, config.max_length, config.d_head)
         self.layers = [
             (like.new_empty(size), like.new_empty(size))
             for _ in range(config.num_layers)
