@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers import third_party
 from helpers.corpora import whole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,10 +128,12 @@ def interpreter() -> Iterator[Finding]:
 
 def packages() -> Iterator[Finding]:
     """Is every package that the lessons import installed, in a suitable version?"""
-    pinned, ill, other = pins(), [], []
+    pinned, ill, other, elsewhere = pins(), [], [], []
     for name, (low, high) in sorted(ranges().items()):
         version = _version(name)
-        if version is None:
+        if version is None and replaced(name):
+            elsewhere.append(name)
+        elif version is None:
             ill.append(f"{name} is missing")
         elif not low <= _numbers(version) < high:
             least, most = ".".join(map(str, low)), ".".join(map(str, high))
@@ -143,6 +146,11 @@ def packages() -> Iterator[Finding]:
         yield Finding("packages", OK, f"all {len(ranges())} that the lessons need")
     if other:
         text = f"other versions than the tested ones: {', '.join(other)}."
+        yield Finding("packages", NOTE, text)
+    if elsewhere:
+        text = (
+            f"not installed, and their files found elsewhere: {', '.join(elsewhere)}."
+        )
         yield Finding("packages", NOTE, text)
     if _version("torch") and not _runs("import torch; torch.ones(2) @ torch.ones(2)"):
         text = f"torch is installed but does not start: {INSTALL}."
@@ -167,12 +175,26 @@ def checkpoints() -> Iterator[Finding]:
                 yield Finding("checkpoint", BAD, str(error))
                 continue
             size = (folder / "model.safetensors").stat().st_size / 1e6
-            yield Finding("checkpoint", OK, f"{role}, {size:.0f} MB, whole")
+            hand = folder.is_relative_to(third_party.PLACE)
+            text = f"{role}, {size:.0f} MB, whole{', put in by hand' * hand}"
+            yield Finding("checkpoint", OK, text)
     finally:
         if kept is not None:
             os.environ["COURSE_SOURCE"] = kept
             text = f"COURSE_SOURCE={kept}: lessons use other checkpoints than these."
             yield Finding("checkpoint", NOTE, text)
+
+
+def scripts() -> Iterator[Finding]:
+    """Are the two scripts here that BertViz draws with?"""
+    states = {name: third_party.state(name) for name in ("d3", "jquery")}
+    for here, text in states.values():
+        if not here:
+            yield Finding("scripts", NOTE, f"lesson 03 shows no BertViz: {text}")
+    if all(here for here, _ in states.values()):
+        hand = [name for name in states if third_party.by_hand(name)]
+        text = f"; put in by hand: {', '.join(hand)}" if hand else ""
+        yield Finding("scripts", OK, f"d3 and jQuery, for BertViz{text}")
 
 
 def files() -> Iterator[Finding]:
@@ -225,6 +247,7 @@ LOOKS: dict[str, Callable[[], Iterator[Finding]]] = {
     "interpreter": interpreter,
     "packages": packages,
     "checkpoint": checkpoints,
+    "scripts": scripts,
     "files": files,
     "disk": disk,
     "kernel": kernel,
@@ -271,6 +294,14 @@ def _numbers(version: str) -> tuple[int, ...]:
     while len(numbers) > 1 and not numbers[-1]:
         numbers.pop()
     return tuple(numbers)
+
+
+def replaced(package: str) -> bool:
+    """Whether the course finds elsewhere what it takes from a package."""
+    pieces = third_party.PIECES.items()
+    return any(
+        package == one.package and third_party.find(name) for name, one in pieces
+    )
 
 
 def _writable(place: Path) -> bool:
