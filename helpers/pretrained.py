@@ -296,6 +296,7 @@ def _in_a_child(repo: str) -> str:
 
     where = [constants.HF_HUB_CACHE, constants.ENDPOINT]
     more = {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+    more["PYTHONIOENCODING"] = "utf-8"
     more["HF_HUB_DISABLE_XET"] = "1"  # it may gather bytes elsewhere than in the cache
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, repo, *where, *WANTED],
@@ -303,7 +304,7 @@ def _in_a_child(repo: str) -> str:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        text=True,
+        encoding="utf-8",
     )
     with child:  # waits for its end, and closes the pipe
         try:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from helpers.corpora import whole
-from helpers.files import write_whole
+from helpers.files import utf8_output, write_whole
 
 PLACE = Path(__file__).parent / "corpora" / "third_party"
 
@@ -289,4 +289,5 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    utf8_output()
     sys.exit(main())

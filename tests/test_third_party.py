@@ -70,7 +70,7 @@ def test_a_package_carries_it_without_being_imported(name):
         f"print(third_party.PIECES[{name!r}].homes[0][0] in sys.modules)"
     )
     run = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8"
     )
     assert run.stderr == "" and run.stdout.endswith(" True\nFalse\n"), run.stdout
 

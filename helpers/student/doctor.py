@@ -23,6 +23,7 @@ from pathlib import Path
 
 from helpers import third_party
 from helpers.corpora import whole
+from helpers.files import utf8_output
 
 ROOT = Path(__file__).resolve().parents[2]
 OK, NOTE, BAD = "✓", "!", "✗"
@@ -323,12 +324,13 @@ def _python(code: str) -> tuple[str, str]:
     kernels = str(Path(sys.prefix, "share", "jupyter"))
     paths = [kernels, *filter(None, [os.environ.get("JUPYTER_PATH")])]
     environment = os.environ | {"JUPYTER_PATH": os.pathsep.join(paths)}
+    environment["PYTHONIOENCODING"] = "utf-8"
     try:
         run = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", code],
             env=environment,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             timeout=PATIENCE,
         )
     except subprocess.TimeoutExpired:
@@ -347,7 +349,7 @@ def _commit() -> str:
     """The commit of the course, if it came by git."""
     command = ["git", "-C", str(ROOT), "log", "-1", "--format=%h of %cs"]
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=10)
+        run = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return f"({run.stdout.strip()})" if run.returncode == 0 else ""
@@ -366,4 +368,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    utf8_output()
     sys.exit(main())
