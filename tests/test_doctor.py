@@ -5,11 +5,12 @@ import shutil
 import subprocess
 import sys
 from collections import namedtuple
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from helpers import pretrained
+from helpers import pretrained, third_party
 from helpers.corpora import whole
 from helpers.student import doctor
 
@@ -93,9 +94,30 @@ def test_versions_are_read(text, numbers):
 
 
 def test_a_damaged_encoder(monkeypatch):
-    monkeypatch.setitem(pretrained.SHA256, "encoder", "0" * 64)
+    piece = third_party.PIECES["encoder"]
+    wrong = piece.files | {"model.safetensors": (90_868_376, "0" * 64)}
+    changed = replace(piece, files=wrong)
+    monkeypatch.setitem(third_party.PIECES, "encoder", changed)
     said = found(doctor.checkpoints, doctor.BAD)
     assert "model.safetensors is damaged: its sha256 is wrong. Run `pip" in said
+
+
+def test_a_package_that_is_gone_while_its_files_are_here(installed, monkeypatch):
+    installed("mpld3", None)
+    assert found(doctor.packages, doctor.BAD) == ""
+    assert "found elsewhere: mpld3." in found(doctor.packages, doctor.NOTE)
+    monkeypatch.setattr(third_party, "find", lambda name: None)
+    assert "mpld3 is missing: run `make setup`" in found(doctor.packages, doctor.BAD)
+
+
+def test_scripts_that_are_missing_are_a_note(monkeypatch):
+    assert "d3 and jQuery" in found(doctor.scripts, doctor.OK)
+    monkeypatch.setattr(third_party, "_in", lambda module: [])
+    monkeypatch.setattr(third_party, "PLACE", ROOT / "nowhere")
+    said = found(doctor.scripts, doctor.NOTE)
+    assert said.count("lesson 03 shows no BertViz") == 2
+    assert "`npm pack d3@5.7.0`" in said and "--put PLACE" in said
+    assert found(doctor.scripts, doctor.BAD) == found(doctor.scripts, doctor.OK) == ""
 
 
 @pytest.mark.parametrize("damage", ["short", "empty", "pointer", "gone"])

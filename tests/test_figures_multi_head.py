@@ -9,8 +9,10 @@ import pytest
 import torch
 from matplotlib.colors import to_rgba
 
+from helpers import third_party
 from helpers.figures import bertviz_view, png
 from helpers.figures import multi_head as draw
+from helpers.student import doctor
 from tools.build.notebooks import ROOT
 
 pytestmark = pytest.mark.lesson("03")
@@ -124,6 +126,31 @@ def test_with_a_person_there_is_an_iframe(attentions, monkeypatch):
     frame = shown[0]["text/html"]
     assert frame.startswith("<iframe") and frame.endswith("</iframe>")
     assert "<script" not in frame and "<script" in html.unescape(frame)
+
+
+@pytest.mark.parametrize("gone", ["bertviz", "d3", "jquery"])
+def test_a_package_that_is_gone_is_one_line_and_no_error(
+    attentions, monkeypatch, capsys, gone
+):
+    monkeypatch.setattr(bertviz_view, "somebody_watches", lambda: True)
+    if gone == "bertviz":
+        monkeypatch.setattr(bertviz_view, "find_spec", lambda name: None)
+    else:
+        real = third_party.find
+        monkeypatch.setattr(
+            third_party, "find", lambda name: None if name == gone else real(name)
+        )
+    bertviz_view.head_view(attentions, TOKENS)
+    said = capsys.readouterr().out
+    assert re.match(
+        r"The interactive view does not appear: .* missing\. Run `pip", said
+    )
+    assert said.count("\n") == 1 and gone in said.lower()
+
+
+def test_the_version_of_bertviz_that_is_named_is_the_pinned_one(monkeypatch):
+    monkeypatch.setattr(bertviz_view, "find_spec", lambda name: None)
+    assert f"bertviz=={doctor.pins()['bertviz']}`" in bertviz_view.missing()
 
 
 def test_the_built_solution_holds_no_script():

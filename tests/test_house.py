@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLOORS = (
     "files",
     "corpora",
+    "third_party",
     "pretrained",
     "models",
     "training",

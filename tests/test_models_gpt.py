@@ -274,6 +274,7 @@ def test_bad_sizes_are_refused():
 
 
 def test_another_activation_is_refused(tmp_path):
-    (tmp_path / "config.json").write_text('{"activation_function": "relu"}')
+    file = tmp_path / "config.json"
+    file.write_text('{"activation_function": "relu"}', "utf-8")
     with pytest.raises(ValueError, match="activation relu"):
         load_gpt2(tmp_path)

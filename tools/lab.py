@@ -21,7 +21,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from helpers.files import Locked, locked, write_whole
+from helpers.files import Locked, locked, utf8_output, write_whole
 from tools.backup import back_up
 from tools.changes import CHANGES, concerning, digest, entries, identities
 
@@ -268,4 +268,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    utf8_output()
     sys.exit(main())

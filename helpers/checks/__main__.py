@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from helpers.checks import progress, standing
+from helpers.files import utf8_output
 
 MARKS = {"passed": "✓", "borrowed": "○", "wrong": "✗", "raised": "✗"}
 
@@ -29,6 +30,7 @@ def main(folder: Path, every: bool = False) -> None:
 
 
 if __name__ == "__main__":
+    utf8_output()
     names = [name for name in sys.argv[1:] if name != "--all"]
     folders = [Path(name) for name in names]
     if len(folders) > 1 or not all(folder.is_dir() for folder in folders):

