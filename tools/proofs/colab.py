@@ -104,8 +104,8 @@ def _run(command: list, folder: Path, quiet: bool = False) -> str:
         text=True,
     )
     if run.returncode:
-        told = " ".join(map(str, command[1:3]))
-        raise ProofError(f"`python {told} ...` failed, see above.")
+        told = " ".join(one for one in map(str, command) if "\n" not in one)
+        raise ProofError(f"`{told}` failed, see above.")
     return run.stdout or ""
 
 
