@@ -10,7 +10,6 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.stamp
 CLASSROOM := $(VENV)/.classroom
-PIP := $(PY) -m pip --quiet --disable-pip-version-check
 PYTEST := $(PY) -m pytest -p no:cacheprovider -n 2
 UNIT := $(PYTEST) --dist loadgroup --no-loadscope-reorder
 NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout=600 \
@@ -154,16 +153,15 @@ $(STAMP): requirements.txt pyproject.toml
 	       && $(PYTHON) -m pip --quiet --python $(PY) install pip; } >/dev/null 2>&1 \
 	  || { rm -rf $(VENV); echo "Could not create $(VENV): Python's venv module is incomplete." \
 	       "On Debian or Ubuntu run 'sudo apt install python3-venv', then try again." >&2; exit 1; }
-	@echo "Installing packages into $(VENV); the first time this takes some minutes ..."
-	@$(PIP) install -r requirements.txt \
-	  && PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation -e . \
-	  || { echo "The installation failed, see pip's message above; when that is fixed," \
+	@echo "Installing packages into $(VENV); the first time this takes some minutes."
+	@$(PY) -m tools.install requirements.txt --course \
+	  || { echo "The installation failed; when what is said above is fixed," \
 	       "run 'make setup' again: it goes on where it stopped." >&2; exit 1; }
 	@printf '%s\n' '$(CURDIR)' > $@
 	@echo "Ready: $$($(PY) --version) in $(VENV)."
 
 $(CLASSROOM): requirements-classroom.txt $(STAMP)
 	@echo "Installing what only a classroom needs ..."
-	@$(PIP) install -r requirements-classroom.txt \
-	  || { echo "The installation failed, see pip's message above." >&2; exit 1; }
+	@$(PY) -m tools.install requirements-classroom.txt \
+	  || { echo "The installation failed, see the message above." >&2; exit 1; }
 	@touch $@

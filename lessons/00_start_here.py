@@ -224,7 +224,7 @@ for draw in (1, 3, 5):
 
 # %%
 print("Python", platform.python_version())
-for package in ("torch", "numpy", "matplotlib", "transformers", "jupyterlab"):
+for package in ("torch", "numpy", "matplotlib", "transformers", "ipykernel"):
     print(package, importlib.metadata.version(package))
 print("training cells will use:", device())
 

@@ -600,6 +600,21 @@ def test_outputs_are_kept_where_asserts_are_cut_off_now(built, monkeypatch):
     assert built.run("--check")[0] == 0  # each of them counted
 
 
+def test_outputs_are_kept_when_the_course_is_published(built, monkeypatch):
+    monkeypatch.setattr(build, "execute", None)  # it would be called in vain
+    before = [one for one in outputs(built.solved) if one is not None]
+    settings = built.root / "pyproject.toml"
+    settings.write_text('[tool.course]\nrepository = "https://github.com/us/it"\n')
+    assert built.run("--check")[0] == 1
+    assert built.run() == (0, "07_tiny: built, outputs kept\n")
+    assert "archive/refs/heads/main.zip" in "\n".join(code_of(built.solved))
+    assert [one for one in outputs(built.solved) if one is not None] == [[], *before]
+    assert built.run("--check")[0] == 0
+    settings.unlink()
+    assert built.run() == (0, "07_tiny: built, outputs kept\n")
+    assert [one for one in outputs(built.solved) if one is not None] == before
+
+
 def test_an_assert_that_changed_is_executed(built):
     built.edit('print("same")', 'print("same")\nassert double')
     built.run()

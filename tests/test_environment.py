@@ -51,8 +51,9 @@ def pins(name="requirements.txt"):
 
 
 def ranges():
-    """Return {name: specifier} of pyproject.toml, with what the tests need."""
-    return parse(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"])
+    """Return {name: specifier} of pyproject.toml, with Jupyter and the tests' needs."""
+    extras = PROJECT["optional-dependencies"]
+    return parse(PROJECT["dependencies"] + extras["lab"] + extras["test"])
 
 
 def classroom():
@@ -77,7 +78,7 @@ def test_the_three_files_name_the_same_packages():
 
 
 def test_the_classroom_has_pins_of_its_own():
-    assert set(PROJECT["optional-dependencies"]) == {"test", *CLASSROOM}
+    assert set(PROJECT["optional-dependencies"]) == {"lab", "test", *CLASSROOM}
     pinned = pins("requirements-classroom.txt")
     assert set(pinned) == set(classroom())
     assert not set(pinned) & set(pins())
@@ -91,12 +92,13 @@ def test_conda_and_pip_have_the_same_ranges():
 
 
 def test_conda_names_the_python_that_is_tested():
-    """repo2docker reads `python=3.11`; a range it overlooks, and takes its default."""
     [line] = [str(x) for x in CONDA["dependencies"] if str(x).startswith("python")]
     version_ = re.fullmatch(r"python=(3\.\d+)", line)[1]
     assert version_ in Requirement(f"python{PROJECT['requires-python']}").specifier
     first = (ROOT / "requirements.txt").read_text().splitlines()[0]
     assert f"on Python {version_}." in first
+    binder = (ROOT / ".binder" / "runtime.txt").read_text()
+    assert binder == f"python-{version_}\n"
 
 
 def test_every_installed_package_runs_on_the_oldest_python():

@@ -39,7 +39,7 @@ def test_a_count_that_is_out_of_date_is_noticed_and_corrected(tmp_path):
     path, text = tmp_path / "README.md", (ROOT / "README.md").read_text("utf-8")
     path.write_text(re.sub(r"^\d+ exercises, ", "99 exercises, ", text, flags=re.M))
     [said] = readme.stale(tmp_path, lessons)
-    assert said.startswith("README.md: its table of lessons or its count of mistakes")
+    assert said.startswith("README.md: its badges, its table of lessons or its count")
     readme.write(tmp_path, lessons)
     assert readme.mistakes(lessons) in path.read_text("utf-8").splitlines()
     path.write_text(text.replace("<!-- /mistakes -->", ""))

@@ -14,6 +14,7 @@ import pytest
 from chromium import browser, pixels, soon
 
 from helpers.checks.engine import exercises
+from tools.build import published
 from tools.build.notebooks import lesson_paths, read
 from tools.site import __main__ as command
 
@@ -304,21 +305,18 @@ def test_a_file_that_the_site_does_not_show_is_found_in_the_repository(linked):
     assert ':alt: "b"' in text
 
 
-def test_one_setting_leads_to_the_repository_and_to_binder(tmp_path):
+def test_one_setting_leads_to_where_a_lesson_can_be_run():
     pytest.importorskip("ziamath", reason="needs the site extra: `make site`")
+    from tools.site import pages
     from tools.site.lessons import reading
 
-    assert isinstance(command.address(ROOT), str)
-    settings = tmp_path / "pyproject.toml"
-    settings.write_text('[tool.course]\nrepository = "https://github.com/us/it"')
-    page = reading("02_attention", command.address(tmp_path))
-    where = "https://mybinder.org/v2/gh/us/it/main?urlpath=lab/tree/notebooks/"
-    assert f"({where}02_attention.ipynb)" in page
-    assert "mybinder" not in reading("02_attention", "")
+    page = reading("02_attention", "https://github.com/us/it")
+    ways = published.ways("https://github.com/us/it", "notebooks/02_attention.ipynb")
+    assert all(f"({way})" in page for way in ways.values())
+    assert "](" not in reading("02_attention", "").replace("](../start.md)", "")
     assert "folded below.\n:::" in reading("02_attention", "")
-    settings.write_text('[tool.course]\nrepository = "git@github.com:us/it"')
-    with pytest.raises(command.SiteError, match="OWNER/NAME.*leave it empty"):
-        command.address(tmp_path)
+    text = published.badges("https://github.com/us/it")
+    assert "!" in text and "!" not in pages.BADGE.sub(r"[\1]", text)
 
 
 def test_another_folder_is_not_overwritten(tmp_path, capsys):

@@ -262,7 +262,8 @@ def ranges() -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
     """Package -> the lowest version that fits, and the first that is too high."""
     file = ROOT / "pyproject.toml"
     if file.exists():
-        lines = tomllib.loads(file.read_text("utf-8"))["project"]["dependencies"]
+        project = tomllib.loads(file.read_text("utf-8"))["project"]
+        lines = project["dependencies"] + project["optional-dependencies"]["lab"]
     else:
         lines = importlib.metadata.requires("transformers-step-by-step") or []
         lines = [line for line in lines if "extra ==" not in line]

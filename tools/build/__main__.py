@@ -20,7 +20,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 from helpers.files import utf8_output
-from tools.build import guide, readme, translated
+from tools.build import guide, published, readme, translated
 from tools.build.execute import execute
 from tools.build.folds import only_guards
 from tools.build.notebooks import (
@@ -90,10 +90,13 @@ def _code(notebook: NotebookNode) -> list[str]:
 
 
 def _steps(notebook: NotebookNode) -> list[list[NotebookNode]]:
-    """Its code cells, each with the cells of asserts that follow it."""
+    """Its code cells, each with the cells of asserts that follow it.
+
+    The one that gets the course on Colab does nothing here, and is left out.
+    """
     steps: list[list[NotebookNode]] = []
     for cell in notebook.cells:
-        if cell.cell_type == "code":
+        if cell.cell_type == "code" and cell.id != published.CELL:
             if steps and only_guards(cell.source):
                 steps[-1].append(cell)
             else:

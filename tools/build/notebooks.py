@@ -11,8 +11,9 @@ A lesson is a py:percent script. The headers of its cells carry what is more tha
     # %% tags=["nbval-check-output"]   deterministic: CI compares the output
 
 The check is a cell of its own, `check("2.B", scaled_dot_product_attention)`. The build
-adds the links (links.py), folds what a reader need not see (folds.py), and puts a cell
-that opens the model answer behind the answer to a written question.
+adds the links (links.py), folds what a reader need not see (folds.py), puts a cell
+that opens the model answer behind the answer to a written question, and says where the
+lesson can be run (published.py).
 """
 
 import ast
@@ -29,7 +30,7 @@ from nbformat import NotebookNode
 
 from helpers.checks.engine import exercises
 from helpers.checks.exercise import Exercise
-from tools.build import budgets, links, minutes
+from tools.build import budgets, links, minutes, published
 from tools.build.folds import fold
 from tools.build.stubs import LessonError, markdown_stub, regions, solved, stub
 
@@ -59,6 +60,7 @@ class Lesson:
     cells: tuple[NotebookNode, ...]
     before: links.Place | None = None  # the lesson before it
     after: links.Place | None = None
+    address: str = ""  # of the repository, where it is published
 
     @property
     def number(self) -> int:
@@ -76,7 +78,8 @@ def read(path: Path) -> Lesson:
         cell.metadata.pop("lines_to_next_cell", None)
         if cell.cell_type == "markdown":
             cell.source = budgets.said(cell.source, path.stem, path.parents[1])
-    lesson = Lesson(path.stem, tuple(notebook.cells), *_neighbours(path))
+    near, address = _neighbours(path), published.address(path.parents[1])
+    lesson = Lesson(path.stem, tuple(notebook.cells), *near, address)
     top = lesson.cells[0]
     if minutes.TOKEN in top.source:
         source = top.source
@@ -159,7 +162,10 @@ def _notebook(lesson: Lesson, for_student: bool, notes: bool = False) -> Noteboo
     if not notes:
         cells = [cell for cell in cells if not _for_speakers(cell)]
     top, end = links.around(lesson.name, lesson.before, lesson.after, for_student)
-    cells[1:1] = [top] * bool(top.source)
+    path = f"{'notebooks' if for_student else 'solutions'}/{lesson.name}.ipynb"
+    elsewhere = published.invitation(lesson.address, path)
+    top.source = "\n\n".join(filter(None, (top.source, elsewhere)))
+    cells[1:1] = [*[top] * bool(top.source), *published.first_cell(lesson.address)]
     cells += [*links.so_far(lesson.cells), end]
     cells = [part for cell in cells for part in (*fold(cell), *_opening(cell))]
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=copy.deepcopy(METADATA))

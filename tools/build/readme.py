@@ -3,11 +3,12 @@
 import re
 from pathlib import Path
 
-from tools.build import budgets, minutes
+from tools.build import budgets, minutes, published
 from tools.build.notebooks import Lesson, known_exercises
 from tools.build.stubs import LessonError
 
 LESSONS = ("<!-- lessons: written by `make build` -->", "<!-- /lessons -->")
+BADGES = ("<!-- badges: written by `make build` -->", "<!-- /badges -->")
 MISTAKES = ("<!-- mistakes: written by `make build` -->", "<!-- /mistakes -->")
 
 
@@ -64,11 +65,13 @@ def mistakes(lessons: list[Lesson]) -> str:
 
 
 def updated(text: str, lessons: list[Lesson], times: dict[str, float]) -> str:
-    """The README with its table of lessons and its count of mistakes up to date.
+    """The README with its badges, table of lessons and count of mistakes up to date.
 
     Raises:
-        LessonError: The comments that frame one of the two are gone.
+        LessonError: The comments that frame one of the three are gone.
     """
+    [address] = {lesson.address for lesson in lessons}
+    text = _framed(text, BADGES, published.badges(address))
     text = _framed(text, LESSONS, table(lessons, times))
     return _framed(text, MISTAKES, mistakes(lessons))
 
@@ -79,7 +82,8 @@ def _framed(text: str, marks: tuple[str, str], inside: str) -> str:
     if text.count(start) != 1 or text.count(end) != 1:
         raise LessonError(f"README.md needs the lines {start} and {end}.")
     before, rest = text.split(start)
-    return f"{before}{start}\n{inside}\n{end}{rest.split(end)[1]}"
+    lines = [start, *filter(None, [inside]), end]
+    return before + "\n".join(lines) + rest.split(end)[1]
 
 
 def stale(root: Path, lessons: list[Lesson]) -> list[str]:
@@ -93,8 +97,8 @@ def stale(root: Path, lessons: list[Lesson]) -> list[str]:
         []
         if same
         else [
-            "README.md: its table of lessons or its count of mistakes is out of date. "
-            "Run `make build`."
+            "README.md: its badges, its table of lessons or its count of mistakes is "
+            "out of date. Run `make build`."
         ]
     )
 

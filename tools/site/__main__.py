@@ -2,39 +2,23 @@
 
 import argparse
 import importlib.util
-import re
 import shutil
 import sys
 import tempfile
 import time
-import tomllib
 from pathlib import Path
+
+from tools.build.published import address
+from tools.build.stubs import LessonError
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 NEEDED = ("sphinx", "myst_parser", "sphinx_book_theme", "ziamath", "nbconvert")
-ADDRESS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+")
 MADE = "searchindex.js"  # that a folder was made by Sphinx
 
 
 class SiteError(Exception):
     """Why there is no site, in a sentence."""
-
-
-def address(root: Path) -> str:
-    """Where the repository is published; "" where that is not said.
-
-    Raises:
-        SiteError: The setting is no address of a repository.
-    """
-    settings = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
-    said = settings["tool"]["course"]["repository"]
-    if said and not ADDRESS.fullmatch(said):
-        raise SiteError(
-            f"pyproject.toml, [tool.course]: repository = {said!r} is not of the form "
-            '"https://github.com/OWNER/NAME". Correct it, or leave it empty.'
-        )
-    return said
 
 
 def stage(root: Path, source: Path) -> None:
@@ -95,7 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
     start = time.monotonic()
     try:
         build(ROOT, target)
-    except (OSError, SiteError) as error:
+    except (OSError, LessonError, SiteError) as error:
         print(error, file=sys.stderr)
         return 1
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())

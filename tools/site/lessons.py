@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from nbformat import NotebookNode
 
 from helpers.checks.exercise import Exercise
+from tools.build import published
 from tools.build.folds import TAG, only_guards
 from tools.build.guide import told
 from tools.build.lesson_cells import imports
@@ -20,7 +21,8 @@ from tools.slides.html import ANSI, FOR_TOOLS
 
 EXERCISE = re.compile(r"ex-(\d+)-(\w)(-task|-check)?")
 BAR = re.compile(r"`+")
-ELSEWHERE = {"nav-0", "nav-1", "so-far", "so-far-code"}  # the site has its own
+# The site has its own.
+ELSEWHERE = {"nav-0", "nav-1", "so-far", "so-far-code", published.CELL}
 HINTS = "<details><summary>Hint"
 FOLD = """<details class="{kind}"><summary>{summary}</summary>
 
@@ -33,11 +35,6 @@ course](../start.md) and open `{name}.ipynb`. Every output here was printed by t
 above it. Exercises show what you would be given; hints, what the check says, and an
 answer are folded below.{more}
 :::"""
-BINDER = """
-
-[Run it on Binder](https://mybinder.org/v2/gh/{repository}/main?urlpath=lab/tree/notebooks/{name}.ipynb)
-without installing anything: the first start takes minutes, and your work is lost when
-the session ends."""
 DID_YOU_TRY = """Did you try? Writing it yourself, and hearing from the check what is
 wrong with it, teaches you more than reading a finished answer. The hints above are
 there for the moment when you are stuck."""
@@ -90,9 +87,8 @@ def page(
 
 def reading(name: str, address: str) -> str:
     """What the page is for, and where the lesson can be run."""
-    repository = address.removeprefix("https://github.com/")
-    more = BINDER.format(repository=repository, name=name) if address else ""
-    return READING.format(name=name, more=more)
+    more = published.invitation(address, f"notebooks/{name}.ipynb")
+    return READING.format(name=name, more=more and f"\n\n{more}")
 
 
 def _belongs(cell: NotebookNode) -> bool:

@@ -32,6 +32,7 @@ CARDS = "helpers/corpora/**/README.md"
 FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)  # metadata of a model card
 COMMENT = re.compile(r"^<!--.*?-->\n?", re.MULTILINE | re.DOTALL)
 ANCHOR = re.compile(r'<a id="([\w-]+)"></a>')  # MyST links to targets of its own
+BADGE = re.compile(r"\[!\[([^]]+)\]\([^)]+\)\]")  # a picture that leads on
 LINK = re.compile(r"(!?)\[([^][]+)\]\(([^()\s]+)\)")
 FENCED = re.compile(r"^(`{3,}).*?^\1", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
@@ -76,6 +77,7 @@ def site(root: Path, address: str = "") -> Site:
     for source, name in places.items():
         if source.endswith(".md"):
             text = COMMENT.sub("", FRONT.sub("", (root / source).read_text("utf-8")))
+            text = BADGE.sub(r"[\1]", text)
             made.pages[name] = linked(made, places, source, text)
     for lesson in known:
         name, source = f"lessons/{lesson.name}", f"solutions/{lesson.name}.ipynb"
