@@ -96,7 +96,33 @@ def _around(weights: Tensor, tokens: Sequence[str]) -> tuple:
     return seen.mean(-1), *head_scores(weights, tokens)[1:]
 
 
+def _words_in_a_tensor(weights: Tensor, tokens: Sequence[str]) -> tuple:
+    is_separator = torch.tensor(tokens) == "[SEP]"
+    return *head_scores(weights, tokens)[:2], weights[:, :, is_separator]
+
+
+def _read_off_a_flag(weights: Tensor, where: list[int]) -> Tensor:
+    return weights[:, :, [place for place, found in enumerate(False) if found]]
+
+
 MISTAKES = (
+    mistake(
+        "all tokens compared with one word",
+        'The whole list `tokens` was compared with "[SEP]". A list is never equal to a '
+        "word, so that is a single False, and no token was asked.",
+        "Which comparison has to be made once for each token?",
+        swap(separator=lambda weights, where: weights[:, :, False].sum(-1)),
+        swap(separator=lambda weights, where: weights[..., False].sum(-1)),
+        swap(separator=lambda weights, where: (weights * False).sum(-1)),
+        swap(separator=lambda weights, where: weights[:, :, torch.tensor([False])]),
+        swap(separator=_read_off_a_flag),
+    ),
+    mistake(
+        "a tensor of words",
+        "`torch.tensor` was given words, and a tensor holds numbers only.",
+        "Which question about a token has the answer True or False?",
+        _words_in_a_tensor,
+    ),
     mistake(
         "last token as the first one's previous",
         "The first token has no previous one: for t = 0 the column t - 1 is -1, and "
