@@ -477,16 +477,6 @@ def _load_data_over(encoder: nn.Module, bert: nn.Module) -> nn.Module:
 
 LOAD_MISTAKES = (
     mistake(
-        "BERT's own tensors",
-        "The numbers are right, but your encoder holds tensors or modules of BERT: "
-        "train yours, and BERT changes as well.",
-        "Where do you assign a layer or its weight? `copy_part` and `copy_` copy the "
-        "numbers instead.",
-        _load_by_assignment,
-        _load_parameters_over,
-        _load_data_over,
-    ),
-    mistake(
         "words not divided",
         "The word vectors were copied as they are, but your encoder multiplies them by "
         "the root of d_model.",
@@ -624,6 +614,16 @@ LOAD_MISTAKES = (
         "Read the last line of the docstring again.",
         lambda encoder, bert: load_bert(encoder, bert) and None,
     ),
+    mistake(
+        "BERT's own tensors",
+        "The numbers are right, but your encoder holds tensors or modules of BERT: "
+        "train yours, and BERT changes as well.",
+        "Where do you assign a layer or its weight? `copy_part` and `copy_` copy the "
+        "numbers instead.",
+        _load_by_assignment,
+        _load_parameters_over,
+        _load_data_over,
+    ),
 )
 
 
@@ -748,17 +748,6 @@ def _behind_its_norm(bert: nn.Module) -> nn.Module:
 
 MY_MISTAKES = (
     mistake(
-        "the library's model inside",
-        "What came back holds the library's model or a part of it, so it is not your "
-        "encoder alone that computes.",
-        "Which of your classes is made with the sizes in `bert.config`, and what "
-        "carries the numbers over?",
-        _Wrapper,
-        lambda bert: _Wrapper(copy.deepcopy(bert)),
-        _Referring,
-        _behind_its_norm,
-    ),
-    mistake(
         "ReLU instead of GELU",
         "The feed-forward networks use ReLU, but this BERT was trained with GELU.",
         "Look at `hidden_act` in BERT's configuration.",
@@ -811,6 +800,17 @@ MY_MISTAKES = (
         "The encoder has the right shape, but still its initial weights.",
         "Which function of yours copies the weights?",
         lambda bert: shaped(bert.config).eval(),
+    ),
+    mistake(
+        "the library's model inside",
+        "What came back holds the library's model or a part of it, so it is not your "
+        "encoder alone that computes.",
+        "Which of your classes is made with the sizes in `bert.config`, and what "
+        "carries the numbers over?",
+        _Wrapper,
+        lambda bert: _Wrapper(copy.deepcopy(bert)),
+        _Referring,
+        _behind_its_norm,
     ),
 )
 

@@ -149,15 +149,6 @@ def _whole_block_taken_over(mine: Any, theirs: Any) -> Any:
 
 MISTAKES = (
     mistake(
-        "the whole block for W_o",
-        "W_o was to become all of `theirs.output`, but that is a block of three: a "
-        "linear layer, a layer norm and a dropout.",
-        "Print `theirs.output`. What is its linear layer called?",
-        _whole_block_taken_over,
-        _whole_block_loaded,
-        _whole_block_copied,
-    ),
-    mistake(
         "weights transposed",
         "The matrices were transposed on the way, but both sides are nn.Linear and "
         "hold them as (out, in).",
@@ -225,6 +216,15 @@ MISTAKES = (
         "A parameter can't be changed in place while torch records gradients.",
         "Which context switches recording off? `load_state_dict` does so by itself.",
         swap(copy=_without_no_grad),
+    ),
+    mistake(
+        "the whole block for W_o",
+        "W_o was to become all of `theirs.output`, but that is a block of three: a "
+        "linear layer, a layer norm and a dropout.",
+        "Print `theirs.output`. What is its linear layer called?",
+        _whole_block_taken_over,
+        _whole_block_loaded,
+        _whole_block_copied,
     ),
 )
 

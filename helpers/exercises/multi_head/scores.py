@@ -107,23 +107,6 @@ def _read_off_a_flag(weights: Tensor, where: list[int]) -> Tensor:
 
 MISTAKES = (
     mistake(
-        "all tokens compared with one word",
-        'The whole list `tokens` was compared with "[SEP]". A list is never equal to a '
-        "word, so that is a single False, and no token was asked.",
-        "Which comparison has to be made once for each token?",
-        swap(separator=lambda weights, where: weights[:, :, False].sum(-1)),
-        swap(separator=lambda weights, where: weights[..., False].sum(-1)),
-        swap(separator=lambda weights, where: (weights * False).sum(-1)),
-        swap(separator=lambda weights, where: weights[:, :, torch.tensor([False])]),
-        swap(separator=_read_off_a_flag),
-    ),
-    mistake(
-        "a tensor of words",
-        "`torch.tensor` was given words, and a tensor holds numbers only.",
-        "Which question about a token has the answer True or False?",
-        _words_in_a_tensor,
-    ),
-    mistake(
         "last token as the first one's previous",
         "The first token has no previous one: for t = 0 the column t - 1 is -1, and "
         "Python took the last one.",
@@ -211,6 +194,23 @@ MISTAKES = (
         "The three scores are right but come back in another order.",
         "Read the docstring's last line again.",
         *(swap(order=order) for order in list(permutations(range(3)))[1:]),
+    ),
+    mistake(
+        "all tokens compared with one word",
+        'The whole list `tokens` was compared with "[SEP]". A list is never equal to a '
+        "word, so that is a single False, and no token was asked.",
+        "Which comparison has to be made once for each token?",
+        swap(separator=lambda weights, where: weights[:, :, False].sum(-1)),
+        swap(separator=lambda weights, where: weights[..., False].sum(-1)),
+        swap(separator=lambda weights, where: (weights * False).sum(-1)),
+        swap(separator=lambda weights, where: weights[:, :, torch.tensor([False])]),
+        swap(separator=_read_off_a_flag),
+    ),
+    mistake(
+        "a tensor of words",
+        "`torch.tensor` was given words, and a tensor holds numbers only.",
+        "Which question about a token has the answer True or False?",
+        _words_in_a_tensor,
     ),
 )
 
