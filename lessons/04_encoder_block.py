@@ -1247,11 +1247,13 @@ for what in ("nothing", "ε = 1e-5", "tanh GELU", "ReLU", "6 heads", "one head l
     print(f"undone: {what:18} largest difference {text}")
 
 # %% [markdown]
-# A wrong ε is off by two thousandths, which nobody would notice by eye. A missing
-# mask or another number of heads fits every shape, and is off by more than 1. In
-# float64, where rounding is far finer, the course's encoder and the library's agree to
-# within 1e-9. (What BERT has on top of the layers, a `pooler` and the heads of its two
-# training tasks, comes after the vectors that are compared here; lesson 09 needs it.)
+# A wrong ε is off by two thousandths, which nobody would notice by eye. A missing mask
+# or another number of heads fits every shape, and is off by more than 1. And if a
+# single one of the 72 heads is silent, the one that looked at *tired* in lesson 03, the
+# vectors move by two tenths. In float64, where rounding is far finer, the course's
+# encoder and the library's agree to within 1e-9. (What BERT has on top of the layers, a
+# `pooler` and the heads of its two training tasks, comes after the vectors that are
+# compared here; lesson 09 needs it.)
 
 # %% [markdown]
 # ### By hand, and by numbers
