@@ -67,10 +67,10 @@ assert "insomnia" not in everything and "suffer" not in everything
 
 # %% [markdown] slide="skip"
 # It found the man for whom *sleep would not come*. The model behind it is an
-# **encoder**: it reads a text and gives back one vector for each token, and the other
-# words have changed it. This one is a small **BERT**. In this
-# lesson you write such an encoder around your own attention, load the real weights into
-# *your* classes, and at the end this search runs on your own code.
+# **encoder**: it reads a text and gives back one vector for each token, which depends
+# on the other words as well. This one is a small **BERT**. In this lesson you write
+# such an encoder around your own attention, load the real weights into *your* classes,
+# and at the end this search runs on your own code.
 
 # %% [markdown] slide="skip"
 # At the end of this lesson you can
@@ -135,10 +135,10 @@ assert curves["x + attention(x)"][12] < 0.3 and curves["whole layers"][12] < 0.5
 # attend to. What comes out of an attention is a weighted mean, and as long as the
 # weights are spread out, as they are before training, a mean of means is flatter still
 # (Dong et al. 2021 say how fast). Hardly anything of the gradient reaches the input
-# either, for a reason of its own: fresh layers make what goes through them smaller,
-# twelve times over. With the plus sign, what each attention writes is little beside
-# what is there, so the six stay apart, and the gradient arrives. Whole layers
-# climb as well, but slowly.
+# either, for another reason: fresh layers make what goes through them smaller, twelve
+# times over. With the plus sign, what each attention writes is little beside what is
+# there, so the six stay apart, and the gradient arrives. The curve of whole layers
+# climbs as well, but slowly.
 
 # %% [markdown] slide="slide"
 # ## The residual stream
@@ -263,10 +263,10 @@ assert (found[0].sum(0).norm() - 15.14).abs() < 6e-3
 # %% [markdown] slide="skip"
 # The embedding can't differ, since the word and its place are the same. All others can,
 # because each sub-layer reads a stream in which the other words have left something.
-# Nearly all that does set the two *it* apart was written by the two attentions, which
-# brought it from the other words; the last sub-layer wrote the same to both. But put
-# *hungry* for *wide* and run the cell again: the two differ more, and *it* means the
-# animal in both. So a difference is not yet a decision, and lesson 06 finds out who
+# Nearly everything that sets the two *it* apart was written by the two attentions,
+# which brought it from the other words; the last sub-layer wrote the same to both. But
+# put *hungry* for *wide* and run the cell again: the two differ more, and *it* means
+# the animal in both. So a difference is not yet a decision, and lesson 06 finds out who
 # decides. Before the decoder sees the sum, this encoder normalises it; what that means
 # comes soon.
 
@@ -362,8 +362,7 @@ check("4.B", FeedForward)
 # stands beside it.
 
 # %% [markdown] slide="skip"
-# Do it by hand for [2, −1, 3, 0] before you run the cell; a pencil is enough until the
-# root.
+# Do it by hand for [2, −1, 3, 0] first; a pencil is enough until the root.
 
 # %% tags=["nbval-check-output"]
 x = torch.tensor([2.0, -1.0, 3.0, 0.0])
@@ -415,7 +414,11 @@ class LayerNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(d_model))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., D) -> (..., D). Don't call torch's own layer norm."""
+        """(..., D) -> (..., D), also for rows far from 0.
+
+        Write the formula out. (The check looks at numbers alone, and torch's own layer
+        norm would pass.)
+        """
         ### BEGIN SOLUTION
         #: mean = ...  # (..., 1)
         #: variance = ...  # (..., 1)
@@ -482,7 +485,7 @@ show_figure(
 # Put the layer together. The parts come from `mine`, so `mine.MultiHeadAttention` is
 # your 3.C with your 2.B inside, where they have passed. As a part of a layer it is
 # called with query, key, value and mask, and returns **one tensor**, its output; the
-# weights that your 3.C returned as well are gone. With `norm_first` the layer is
+# weights that your 3.C returns as well are left out. With `norm_first` the layer is
 # pre-norm.
 
 # %% locked=true slide="skip"
@@ -740,8 +743,8 @@ check("4.F", BertPositions)
 
 # %% [markdown] exercise="4.G"
 # Now the weights. The names differ and the shapes fit: find for each part of your
-# encoder the part of BERT that it corresponds to. `copy_part` copies all numbers of a
-# module into another; the front and a layer's attention are filled in below.
+# encoder its counterpart in BERT. *Copy* the numbers, for which you have `copy_part`;
+# training yours must not change BERT. The front and the attentions are done below.
 
 
 # %% locked=true
@@ -764,7 +767,7 @@ def copy_front_and_attention(encoder: nn.Module, bert: nn.Module) -> None:
 # %% exercise="4.G"
 @torch.no_grad()
 def load_bert(encoder: nn.Module, bert: nn.Module) -> nn.Module:
-    """Copy BERT's weights into an encoder like yours.
+    """Copy BERT's weights into an encoder like yours, without sharing any.
 
     Args:
         encoder: has embedding, positions (a BertPositions) and layers
@@ -834,7 +837,7 @@ def my_bert(bert: nn.Module) -> nn.Module:
         bert: a BertModel of `transformers`; its sizes are in bert.config
 
     Returns:
-        Your encoder in eval mode.
+        Your encoder in eval mode, with nothing of the library's in it.
     """
     sizes = bert.config  # vocab_size, hidden_size, intermediate_size, ...
     ### BEGIN SOLUTION
@@ -922,8 +925,8 @@ print(mine)
 # Say: add up the real ones and divide by how many they are: 4.J, in the lab.
 
 # %% [markdown] exercise="4.J"
-# Make one vector per sentence: the mean over its **real** tokens. What stands at
-# padding must not count, and shorter sentences have fewer tokens to divide by.
+# Make one vector per sentence: the mean over its **real** tokens. Padding must not
+# count, and shorter sentences have fewer tokens to divide by. (There is no 4.I.)
 
 
 # %% exercise="4.J"
@@ -1000,21 +1003,26 @@ show_figure(
 #
 # Expect: negations, names, numbers. Try theirs, live.
 #
-# Say: *no rain today* finds a sentence about rain, as the appendix shows. A mean of
-# vectors says what a text is about, and hardly whether it is denied.
+# Say: *no rain today* finds a sentence about rain, and *It is raining* and *It is not
+# raining* have a cosine of 0.93. A mean of vectors says what a text is about, and
+# hardly whether it is denied.
 
 # %% [markdown] slide="skip"
-# Put your own words into `query` and run it again. Can you make it fail? And before
-# you run the next cell: what will it find for *no rain today*?
+# Put your own words into `query` and run it again. Can you make it fail? And what will
+# the next cell find for *no rain today*?
 
 # %% tags=["nbval-check-output"] slide="skip"
 for text in ("no rain today", "the train was on time"):
     ((sentence, cosine),) = search(text, 1)
     print(f"{text:24} {cosine:.2f}  {sentence}")
 
+pair, encoder = ["It is raining.", "It is not raining."], reference.bert_encoder
+yes, no = sentence_vectors(pair, encoder(bert.state_dict()), tokenizer)
+print(*pair, f"cosine {F.cosine_similarity(yes, no, dim=0):.2f}")
+
 # %% [markdown] slide="skip"
 # Twenty of twenty, and yet it does not *understand*: the vector says what a sentence is
-# about, and hardly whether it is denied.
+# about, but raining and not raining are almost the same to it.
 
 # %% [markdown] slide="slide"
 # ## Going further
@@ -1059,8 +1067,8 @@ for d_model in (4, 64, 300, 768):
 
 # %% [markdown]
 # In wide models the error sinks below a loose tolerance. So test with *small* widths,
-# in float64, and tightly. And ε shows only where the variance is tiny: there the two
-# differ by a factor of nearly nine, and in the slope by a thousand.
+# in float64, and with a tight tolerance. And ε shows only where the variance is tiny:
+# there the two differ by a factor of nearly nine, and in the slope by a thousand.
 
 # %% tags=["nbval-check-output"]
 tiny = torch.tensor([[1e-4, -1e-4, 1e-4, -1e-4]], dtype=torch.float64)
@@ -1216,6 +1224,8 @@ def undone(what: str) -> nn.Module:
         front.norm = nn.Identity()
     if what == "table not divided":
         encoder.embedding.table.weight.data *= 384**0.5
+    if what == "one head less":  # what head 1 of layer 2 would write
+        encoder.layers[2].attention.W_o.weight.data[:, 32:64] = 0
     return encoder
 
 
@@ -1225,7 +1235,8 @@ with torch.no_grad():
     got = reference.bert_encoder(exact.state_dict())(ids, mask)
     off = (got - exact(**batch).last_hidden_state)[real].abs().max()
 print(f"in float64: below 1e-9: {bool(off < 1e-9)}")
-for what in ("nothing", "ε = 1e-5", "tanh GELU", "ReLU", "6 heads", "sine waves",
+for what in ("nothing", "ε = 1e-5", "tanh GELU", "ReLU", "6 heads", "one head less",
+             "sine waves",
              "table not divided", "no token type", "no norm in front",
              "pre-norm", "no mask"):  # fmt: skip
     with torch.no_grad():
@@ -1236,18 +1247,23 @@ for what in ("nothing", "ε = 1e-5", "tanh GELU", "ReLU", "6 heads", "sine waves
     print(f"undone: {what:18} largest difference {text}")
 
 # %% [markdown]
-# A wrong ε is off by two thousandths, which nobody would notice by eye. A missing
-# mask or another number of heads fits every shape, and is off by more than 1. In
-# float64, where rounding is far finer, the course's encoder and the library's agree to
-# within 1e-9. (What BERT has on top of the layers, a `pooler` and the heads of its two
-# training tasks, comes after the vectors that are compared here; lesson 09 needs it.)
+# A wrong ε is off by two thousandths, which nobody would notice by eye. A missing mask
+# or another number of heads fits every shape, and is off by more than 1. And if a
+# single one of the 72 heads is silent, the one that looked at *tired* in lesson 03, the
+# vectors move by two tenths. In float64, where rounding is far finer, the course's
+# encoder and the library's agree to within 1e-9. (What BERT has on top of the layers, a
+# `pooler` and the heads of its two training tasks, comes after the vectors that are
+# compared here; lesson 09 needs it.)
 
 # %% [markdown]
 # ### By hand, and by numbers
 #
-# First dropout, with a rate of 0.1, on a hundred thousand ones. It is a means against
+# First dropout, with a rate of 0.1, on a hundred thousand ones. It is a remedy for
 # **overfitting**, where a network learns its training texts by heart. What do you
-# expect the mean to be, once a tenth of the ones has become 0?
+# expect the mean to be, once a tenth of the ones has become 0? (While they are trained,
+# BERT and GPT-2 also drop some of the *attention weights*, right after the softmax, so
+# that no word relies on a single other one. You will see it in much published code; our
+# classes do without.)
 
 # %% tags=["nbval-check-output"]
 dropout, ones = nn.Dropout(0.1), torch.ones(100_000)
@@ -1317,8 +1333,8 @@ check("4.M", feed_forward_parameters)
 # %% [markdown]
 # Why √d_model? The paper multiplies the embedding by it and does not say why. Its
 # authors' code draws the table with a standard deviation of 1/√d_model, so that the
-# product has 1. A default `nn.Embedding` draws with 1: multiplied, it drowns the
-# positions.
+# product has one of 1. A default `nn.Embedding` has 1 before it is multiplied, and
+# afterwards the positions hardly count beside it.
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)

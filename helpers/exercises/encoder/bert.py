@@ -78,6 +78,15 @@ def _positions_cases(seed: int) -> list[Case]:
 swap_in_positions = exchanging(BertPositions)
 
 
+def _looking_up(index: Any) -> Any:
+    """A `forward` that looks up the token type by this index."""
+
+    def forward(self: BertPositions, x: Tensor) -> Tensor:
+        return self.finish(x + self.where(x) + self.token_type(index(x)))
+
+    return forward
+
+
 POSITION_MISTAKES = (
     mistake(
         "norm without a bias",
@@ -177,6 +186,47 @@ POSITION_MISTAKES = (
         "Where does an `nn.Embedding` keep its rows?",
         swap_in_positions(where=lambda self, x: self.position[: x.shape[1]]),
         swap_in_positions(kind=lambda self: self.token_type[0]),
+    ),
+    mistake(
+        "floats in place of whole numbers",
+        "An `nn.Embedding` was called with floats, but it looks up rows by whole "
+        "numbers.",
+        "Which dtype do `torch.zeros` and `torch.ones` have if nobody says which? And "
+        "which one has x?",
+        *(
+            swap_in_positions(forward=_looking_up(index))
+            for index in (
+                lambda x: torch.zeros(x.shape[:2]),
+                lambda x: torch.zeros(x.shape[1]),
+                lambda x: torch.zeros(1),
+                lambda x: torch.tensor(0.0),
+                torch.zeros_like,
+            )
+        ),
+        swap_in_positions(where=lambda self, x: self.position(x)),
+        swap_in_positions(
+            where=lambda self, x: self.position(torch.arange(float(x.shape[1])))
+        ),
+        swap_in_positions(
+            where=lambda self, x: self.position(torch.arange(x.shape[1]).to(x))
+        ),
+    ),
+    mistake(
+        "a number that is not in a tensor",
+        "An `nn.Embedding` was called with a plain number, but it takes a tensor of "
+        "whole numbers.",
+        "Is there a way to a row of its `weight` without a call?",
+        swap_in_positions(kind=lambda self: self.token_type(0)),
+        swap_in_positions(where=lambda self, x: self.position(x.shape[1])),
+    ),
+    mistake(
+        "rows picked by floats",
+        "Rows of a table were picked with floats, but an index is a whole number.",
+        "Which dtype has the index? Print it.",
+        swap_in_positions(
+            where=lambda self, x: self.position.weight[torch.arange(float(x.shape[1]))]
+        ),
+        swap_in_positions(kind=lambda self: self.token_type.weight[torch.zeros(1)]),
     ),
 )
 
@@ -350,6 +400,15 @@ def _sizes(sizes: Any, heads: int | None = None) -> tuple[int, ...]:
     )
 
 
+def _own(encoder: Any, bert: nn.Module) -> str:
+    """Whether an encoder does without the tensors of BERT, in words."""
+    if not isinstance(encoder, nn.Module):
+        return "its own"
+    memory = {value.data_ptr() for value in bert.parameters()}
+    shared = any(value.data_ptr() in memory for value in encoder.parameters())
+    return "shared with BERT" if shared else "its own"
+
+
 def _read(encoder: Any, ids: Tensor, mask: Tensor) -> dict[str, Any]:
     """The vectors at real positions; anything but an encoder is shown as it is."""
     if not isinstance(encoder, nn.Module):
@@ -362,9 +421,10 @@ def _read(encoder: Any, ids: Tensor, mask: Tensor) -> dict[str, Any]:
 def _load_look(call: Any, encoder: Any, bert: Any, ids: Tensor, mask: Tensor) -> Look:
     before = [value.clone() for value in bert.parameters()]
     came = call(encoder, bert)
+    tensors = _own(came, bert)
     if came is encoder:
         came = encoder.put_together(bert.config)
-    seen = _read(came, ids, mask)
+    seen = _read(came, ids, mask) | {"tensors of the encoder": tensors}
     same = all(map(torch.equal, before, bert.parameters()))
     return Look({**seen, "bert": "unchanged" if same else "changed"})
 
@@ -391,6 +451,28 @@ def _load_divided_in_place(encoder: nn.Module, bert: nn.Module) -> nn.Module:
     table = bert.embeddings.word_embeddings.weight
     table /= table.shape[1] ** 0.5
     return load_bert(encoder, bert, power=0.0)
+
+
+def _load_by_assignment(encoder: nn.Module, bert: nn.Module) -> nn.Module:
+    load_bert(encoder, bert)
+    for ours, theirs in zip(encoder.layers, bert.encoder.layer, strict=True):
+        ours.norm1 = theirs.attention.output.LayerNorm
+        ours.norm2 = theirs.output.LayerNorm
+    return encoder
+
+
+def _load_parameters_over(encoder: nn.Module, bert: nn.Module) -> nn.Module:
+    load_bert(encoder, bert)
+    for _, mine, theirs in pairs(encoder, bert):
+        mine.weight = theirs.weight
+    return encoder
+
+
+def _load_data_over(encoder: nn.Module, bert: nn.Module) -> nn.Module:
+    load_bert(encoder, bert)
+    for ours, theirs in zip(encoder.layers, bert.encoder.layer, strict=True):
+        ours.feed_forward.W_1.weight.data = theirs.intermediate.dense.weight.data
+    return encoder
 
 
 LOAD_MISTAKES = (
@@ -532,11 +614,22 @@ LOAD_MISTAKES = (
         "Read the last line of the docstring again.",
         lambda encoder, bert: load_bert(encoder, bert) and None,
     ),
+    mistake(
+        "BERT's own tensors",
+        "The numbers are right, but your encoder holds tensors or modules of BERT: "
+        "train yours, and BERT changes as well.",
+        "Where do you assign a layer or its weight? `copy_part` and `copy_` copy the "
+        "numbers instead.",
+        _load_by_assignment,
+        _load_parameters_over,
+        _load_data_over,
+    ),
 )
 
 
 # --- 4.H ---
 
+SMALL = 100_000  # parameters of a BERT that is emptied, and read with once more
 SENTENCES = (
     "The cat slept on the warm stove.",
     "Where did you leave the keys to the garden shed?",
@@ -571,8 +664,29 @@ def _my_look(call: Any, bert: nn.Module, ids: Tensor, mask: Tensor) -> Look:
     torch.set_default_dtype(next(bert.parameters()).dtype)
     mine = call(bert)
     training = getattr(mine, "training", False)
-    seen = _read(mine, ids, mask)
-    return Look({**seen, "mode": "training" if training else "eval"})
+    seen = _read(mine, ids, mask) | {"mode": "training" if training else "eval"}
+    return Look({**seen, "computed by": _computed_by(mine, bert, ids, mask)})
+
+
+def _computed_by(mine: Any, bert: nn.Module, ids: Tensor, mask: Tensor) -> str:
+    """Whether the library's model, or a part of it, is in what came back.
+
+    Found by the classes inside it; by tensors that are BERT's; and, in a small BERT, by
+    emptying BERT, which changes what a function does that only refers to it.
+    """
+    if not isinstance(mine, nn.Module):
+        return "an encoder"
+    classes = {type(part).__module__.split(".")[0] for part in mine.modules()}
+    if "transformers" in classes or _own(mine, bert) != "its own":
+        return "the library"
+    if sum(value.numel() for value in bert.parameters()) > SMALL:
+        return "an encoder"
+    [before] = _read(mine, ids, mask).values()
+    with torch.no_grad():
+        for value in bert.parameters():
+            value.zero_()
+    [after] = _read(mine, ids, mask).values()
+    return "an encoder" if torch.equal(before, after) else "the library"
 
 
 def _my_cases(seed: int) -> list[Case]:
@@ -600,6 +714,36 @@ def _other_eps(bert: nn.Module) -> nn.Module:
     encoder = load_bert(shaped(bert.config, 0.1, "gelu", False, 1e-5), bert)
     encoder.positions.eps = 1e-5
     return encoder.eval()
+
+
+class _Wrapper(nn.Module):
+    """The library's model, called as an encoder is."""
+
+    def __init__(self, bert: nn.Module) -> None:
+        super().__init__()
+        self.bert = bert
+        self.eval()
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        return self.bert(ids, mask[:, 0, 0].long()).last_hidden_state
+
+
+class _Referring(nn.Module):
+    """The same, with a model that is not one of its parts."""
+
+    def __init__(self, bert: nn.Module) -> None:
+        super().__init__()
+        self.hidden = [bert]
+        self.eval()
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        return self.hidden[0](ids, mask[:, 0, 0].long()).last_hidden_state
+
+
+def _behind_its_norm(bert: nn.Module) -> nn.Module:
+    encoder = my_bert(bert)
+    encoder.positions.norm = bert.embeddings.LayerNorm
+    return encoder
 
 
 MY_MISTAKES = (
@@ -657,6 +801,17 @@ MY_MISTAKES = (
         "Which function of yours copies the weights?",
         lambda bert: shaped(bert.config).eval(),
     ),
+    mistake(
+        "the library's model inside",
+        "What came back holds the library's model or a part of it, so it is not your "
+        "encoder alone that computes.",
+        "Which of your classes is made with the sizes in `bert.config`, and what "
+        "carries the numbers over?",
+        _Wrapper,
+        lambda bert: _Wrapper(copy.deepcopy(bert)),
+        _Referring,
+        _behind_its_norm,
+    ),
 )
 
 EXERCISES = (
@@ -690,7 +845,8 @@ EXERCISES = (
             Answer("load_bert", load_bert, {"vectors at real tokens": "token, d"}),
         ),
         cases=_load_cases,
-        proves="every weight of two random BERTs in its place, to 1e-9, with padding",
+        proves="every weight of two random BERTs copied to its place, to 1e-9, with "
+        "padding",
         misconceptions=LOAD_MISTAKES,
     ),
     Exercise(
@@ -703,7 +859,7 @@ EXERCISES = (
         answers=(Answer("my_bert", my_bert, {"vectors at real tokens": "token, d"}),),
         cases=_my_cases,
         proves="a random BERT in float64 to 1e-9, the bundled checkpoint to 5e-5, both "
-        "padded",
+        "padded, without the library's code",
         misconceptions=MY_MISTAKES,
     ),
 )

@@ -15,11 +15,14 @@ from helpers.checks.exercise import (
     Property,
     mistake,
 )
+from helpers.checks.plain import plain
 from helpers.exercises.kit import exchanging, normal
 
 
 class LayerNorm(nn.Module):
-    """The course's own answer to 4.C."""
+    """The course's own answer to 4.C; misconceptions replace one of its steps."""
+
+    correction = 0  # the variance is divided by D minus this
 
     def __init__(self, d_model: int, eps: float = 1e-5) -> None:
         """Create a gain of ones and a bias of zeros."""
@@ -33,16 +36,36 @@ class LayerNorm(nn.Module):
         return self.finish(self.standard(x))
 
     def standard(self, x: Tensor) -> Tensor:
-        """Bring each row to mean 0 and variance 1; misconceptions replace it."""
-        spread, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
-        return (x - mean) * (spread + self.eps).rsqrt()
+        """Bring each row to mean 0 and variance 1."""
+        return self.centre(x) / self.root(self.variance(x))
+
+    def axes(self, x: Tensor) -> tuple[int, ...]:
+        """What mean and variance are taken over."""
+        return (-1,)
+
+    def mean(self, x: Tensor) -> Tensor:
+        """One number for each row."""
+        return x.mean(self.axes(x), keepdim=True)
+
+    def centre(self, x: Tensor) -> Tensor:
+        """The rows without their means."""
+        return x - self.mean(x)
+
+    def variance(self, x: Tensor) -> Tensor:
+        """Another number for each row."""
+        return x.var(self.axes(x), correction=self.correction, keepdim=True)
+
+    def root(self, variance: Tensor) -> Tensor:
+        """What the rows are divided by."""
+        return (variance + self.eps).sqrt()
 
     def finish(self, x: Tensor) -> Tensor:
-        """Apply gain and bias; misconceptions replace it."""
+        """Apply gain and bias."""
         return torch.addcmul(self.bias, self.weight, x)
 
 
 PLAIN = "output with gain 1 and bias 0"
+FAR = 1000.0  # added to rows of float32 that vary by a tenth
 
 
 def _look(call: Any, x: Tensor, gain: Tensor, shift: Tensor) -> Look:
@@ -66,6 +89,32 @@ def _look(call: Any, x: Tensor, gain: Tensor, shift: Tensor) -> Look:
     return Look(seen)
 
 
+def _far_look(call: Any, x: Tensor, gain: Tensor, shift: Tensor) -> Look:
+    """Run on rows, and on the same rows with one number added to all of them.
+
+    Both results are the same. A variance that is the difference of two large numbers
+    makes them differ; by how much depends on the processor, so no number is kept.
+    """
+    seen = _look(call, x, gain, shift)
+    near = seen.judged.get(PLAIN)
+    if near is None:
+        return seen
+    numbers = {"weight": torch.ones_like(gain), "bias": torch.zeros_like(shift)}
+    far = functional_call(call, numbers, (x + FAR,))
+    said = "the same" if _alike(plain(far), plain(near)) else "something else"
+    return Look({**seen.judged, f"output with {FAR:.0f} added to x": said}, seen.clues)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two outputs of float32 are equal to two digits."""
+    if not (isinstance(one, Tensor) and isinstance(other, Tensor)):
+        return False
+    if one.shape != other.shape:
+        return False
+    room = 1e-2 * float(other.detach().abs().max().clamp(1))
+    return bool((one - other).abs().max() < room)
+
+
 def _learned(value: Any) -> str:
     if isinstance(value, nn.Parameter):
         return f"parameter {tuple(value.shape)}"
@@ -76,18 +125,22 @@ def _learned(value: Any) -> str:
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
-    def case(name: str, x: Tensor, eps: float = 1e-5, **more: Any) -> Case:
+    def case(
+        name: str, x: Tensor, eps: float = 1e-5, look: Any = _look, **more: Any
+    ) -> Case:
         gain, shift = (normal(draw, x.shape[-1]).round(decimals=1) for _ in range(2))
         gain = gain.abs() + 0.5
         inputs = ("x", "weight", "bias")
         args, init = (x, gain.to(x), shift.to(x)), (x.shape[-1], eps)
-        return Case(name, args, inputs=inputs, init=init, look=_look, **more)
+        return Case(name, args, inputs=inputs, init=init, look=look, **more)
 
     example = torch.tensor([[2.0, -1.0, 3.0, 0.0]], dtype=torch.float64)
     rows = normal(draw, 3, 5)
     rows[1] = 4.0 + 1e-3 * rows[1]  # hardly varies: eps decides
     constant = normal(draw, 2, 3, 6)
     constant[1, 1] = 0.7  # does not vary at all
+    tenths = normal(draw, 4, 6, scale=0.1, dtype=torch.float32)
+    tenths = (tenths + FAR) - FAR  # so that nothing is lost when it is added
     return [
         case("the row [2, -1, 3, 0]", example),
         case("a batch of sentences", 3 * normal(draw, 2, 5, 7) + 1),
@@ -97,6 +150,7 @@ def _cases(seed: int) -> list[Case]:
         case("two numbers per row", normal(draw, 3, 2)),
         case("float32", normal(draw, 2, 4, 9, dtype=torch.float32)),
         case("the gradient", normal(draw, 2, 3, 5), gradient=True),
+        case("float32, far from 0", tenths, look=_far_look),
     ]
 
 
@@ -110,36 +164,20 @@ def _centred(case: Case, outputs: Mapping[str, Any]) -> str | None:
 swap = exchanging(LayerNorm)
 
 
-def _over(*axes: int, eps: float | None = None) -> Callable:
-    def step(self: LayerNorm, x: Tensor) -> Tensor:
-        spread, mean = torch.var_mean(x, axes or None, correction=0, keepdim=True)
-        return (x - mean) / (spread + (self.eps if eps is None else eps)).sqrt()
-
-    return step
+def _over(*axes: int) -> type:
+    return swap(axes=lambda self, x: axes or tuple(range(x.dim())))
 
 
-def _without_axis(of_mean: bool) -> Callable:
-    """A mean, or else only a variance, without the axis of size 1."""
-
-    def step(self: LayerNorm, x: Tensor) -> Tensor:
-        centred = x - x.mean(-1, keepdim=not of_mean)
-        return centred / (x.var(-1, correction=0) + self.eps).sqrt()
-
-    return step
+def _mean_square(self: LayerNorm, x: Tensor) -> Tensor:
+    return x.square().mean(self.axes(x), keepdim=True)
 
 
-def _unbiased(self: LayerNorm, x: Tensor) -> Tensor:
-    centred = x - x.mean(-1, keepdim=True)
-    return centred / (x.var(-1, keepdim=True) + self.eps).sqrt()
+def _difference(self: LayerNorm, x: Tensor) -> Tensor:
+    return _mean_square(self, x) - self.mean(x).square()
 
 
-def _outside(self: LayerNorm, x: Tensor) -> Tensor:
-    centred = x - x.mean(-1, keepdim=True)
-    return centred / (x.std(-1, correction=0, keepdim=True) + self.eps)
-
-
-def _published(self: LayerNorm, x: Tensor) -> Tensor:
-    return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + self.eps)
+def _outside(self: LayerNorm, variance: Tensor) -> Tensor:
+    return variance.sqrt() + self.eps
 
 
 def _start(**numbers: Callable) -> Callable:
@@ -187,26 +225,26 @@ MISTAKES = (
         "unbiased variance",
         "The variance was divided by n - 1, the default of torch's `var` and `std`.",
         "What does σ² in the formula divide by? Look at `correction`.",
-        swap(standard=_unbiased),
+        swap(correction=1),
     ),
     mistake(
         "epsilon outside the root",
         "Epsilon was added to the standard deviation, after the root was taken.",
         "Where is ε in the formula: under the root or outside it?",
-        swap(standard=_outside),
+        swap(root=_outside),
     ),
     mistake(
         "unbiased, and epsilon outside",
         "Two mistakes at once, as in a class that was published: the variance was "
         "divided by n - 1, and epsilon was added after the root was taken.",
         "Print the variance of [2, -1, 3, 0], then look where ε is in the formula.",
-        swap(standard=_published),
+        swap(correction=1, root=_outside),
     ),
     mistake(
         "no epsilon",
         "Epsilon is missing, so a constant row becomes 0 divided by 0.",
         "What is the variance of a row whose numbers are all equal?",
-        swap(standard=_over(-1, eps=0.0)),
+        swap(root=lambda self, variance: variance.sqrt()),
         swap(
             standard=lambda self, x: (
                 (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=0, keepdim=True)
@@ -217,65 +255,66 @@ MISTAKES = (
         "epsilon hard-coded",
         "Epsilon is always 1e-5, whatever the class was built with.",
         "Does `forward` use the eps that `__init__` was given?",
-        swap(standard=_over(-1, eps=1e-5)),
+        swap(root=lambda self, variance: (variance + 1e-5).sqrt()),
     ),
     mistake(
         "over the tokens",
         "The mean and variance are taken over the tokens of a sentence, so a word's "
         "numbers depend on its neighbours.",
         "Each vector is normalised on its own. Which axis holds its numbers?",
-        swap(standard=_over(-2)),
-        swap(standard=_over(1)),
+        _over(1),
+        _over(-2),
     ),
     mistake(
         "over the batch",
         "The mean and variance are taken over axis 0, which is almost batch norm.",
         "Each vector is normalised on its own. Which axis holds its numbers?",
-        swap(standard=_over(0)),
+        _over(0),
     ),
     mistake(
         "over everything",
         "One mean and one variance were taken for the whole tensor.",
         "How many means should there be for 2 sentences of 5 words?",
-        swap(standard=_over()),
+        _over(),
     ),
     mistake(
         "over tokens and features",
         "One mean and one variance were taken for each sentence.",
         "How many means should there be for a sentence of 5 words?",
-        swap(standard=_over(-2, -1)),
+        _over(-2, -1),
     ),
     mistake(
         "mean not subtracted",
         "The rows were divided by their standard deviation without being centred "
         "first.",
         "What happens to x before the division?",
-        swap(
-            standard=lambda self, x: (
-                x * (x.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
-            )
-        ),
+        swap(centre=lambda self, x: x),
     ),
     mistake(
         "root of the mean square",
         "The rows were divided by the root of their mean square and never centred: "
         "that is RMSNorm, which newer models use.",
         "Which number does the formula subtract from every entry?",
-        swap(
-            standard=lambda self, x: (
-                x * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt()
-            )
-        ),
+        swap(centre=lambda self, x: x, variance=_mean_square),
     ),
     mistake(
         "variance not around the mean",
         "The squares of the numbers themselves were averaged, not the squares of their "
         "distances from the mean.",
         "In the formula for σ², what is squared?",
+        swap(variance=_mean_square),
+    ),
+    mistake(
+        "variance as a difference",
+        "The variance was computed as the mean of the squares minus the square of the "
+        "mean: far from 0 these are two large and nearly equal numbers, and rounding "
+        "leaves little of their difference.",
+        "In the formula for σ², what is done first: the square or the subtraction?",
+        swap(variance=_difference),
         swap(
-            standard=lambda self, x: (
-                (x - x.mean(-1, keepdim=True))
-                * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt()
+            variance=lambda self, x: (
+                (x * x).sum(-1, keepdim=True) / x.shape[-1]
+                - (x.sum(-1, keepdim=True) / x.shape[-1]) ** 2
             )
         ),
     ),
@@ -284,13 +323,7 @@ MISTAKES = (
         "The mean was divided by the root, and then subtracted from x.",
         "Without brackets, which does Python do first: the subtraction or the "
         "division?",
-        swap(
-            standard=lambda self, x: (
-                x
-                - x.mean(-1, keepdim=True)
-                * (x.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
-            )
-        ),
+        swap(standard=lambda self, x: x - self.mean(x) / self.root(self.variance(x))),
     ),
     mistake(
         "last axis of the mean lost",
@@ -298,19 +331,14 @@ MISTAKES = (
         "up with x.",
         "What shape does `x.mean(-1)` have, and what shape do the stub's comments "
         "promise?",
-        swap(standard=_without_axis(True)),
-        swap(standard=_without_axis(False)),
+        swap(mean=lambda self, x: x.mean(-1)),
+        swap(variance=lambda self, x: x.var(-1, correction=0)),
     ),
     mistake(
         "no root",
         "The rows were divided by the variance itself.",
         "Which power of σ² is in the denominator of the formula?",
-        swap(
-            standard=lambda self, x: (
-                (x - x.mean(-1, keepdim=True))
-                / (x.var(-1, correction=0, keepdim=True) + self.eps)
-            )
-        ),
+        swap(root=lambda self, variance: variance + self.eps),
     ),
     mistake(
         "gain and bias unused",
@@ -388,8 +416,8 @@ EXERCISES = (
         core=True,
         answers=(Answer("LayerNorm", LayerNorm, {"output": "batch, length, d_model"}),),
         cases=_cases,
-        proves="a row that hardly varies, a constant row, gain and bias, fresh ones of "
-        "1 and 0, small rows, float32, the gradient",
+        proves="a row that hardly varies, a constant row, rows far from 0, gain and "
+        "bias, fresh ones of 1 and 0, small rows, float32, the gradient",
         properties=(
             Property(
                 "Does every row have mean 0 where the gain is 1 and the bias 0",

@@ -213,6 +213,25 @@ def _same_layer(self: Any, num_layers: int, *sizes: int) -> nn.ModuleList:
     return nn.ModuleList([EncoderLayer(*sizes, *self.options)] * num_layers)
 
 
+def _options_as_one(self: Any, num_layers: int, *sizes: int) -> nn.ModuleList:
+    new = (EncoderLayer(*sizes, self.options) for _ in range(num_layers))
+    return nn.ModuleList(new)
+
+
+def _dropout_of(rate: Callable) -> Callable:
+    """Layers that make their dropout with this rate, as the stub of 4.D does."""
+
+    def stack(self: Any, num_layers: int, *sizes: int) -> nn.ModuleList:
+        return nn.ModuleList(nn.Dropout(rate(self.options)) for _ in range(num_layers))
+
+    return stack
+
+
+def _without_the_rate(self: Any, num_layers: int, *sizes: int) -> nn.ModuleList:
+    new = (EncoderLayer(*sizes, *self.options[1:]) for _ in range(num_layers))
+    return nn.ModuleList(new)
+
+
 def _plain_list(self: Any, num_layers: int, *sizes: int) -> list:
     return [EncoderLayer(*sizes, *self.options) for _ in range(num_layers)]
 
@@ -435,6 +454,23 @@ MISTAKES = (
         "Only one of the four options reached the layers.",
         "Compare the arguments of `__init__` with those you pass to each layer.",
         *tuple(_defaults(3)),
+    ),
+    mistake(
+        "options passed on as one",
+        "A layer was given the tuple `options` as a whole, and took it for its rate of "
+        "dropout, which has to be a number.",
+        "What does a star in front of `options` do in a call?",
+        swap(stack=_options_as_one),
+        swap(stack=_dropout_of(lambda options: options)),
+        swap(run=_with_options(lambda *options: (options, "relu", False, 1e-5))),
+    ),
+    mistake(
+        "dropout left out of the call",
+        "A layer was given its options without the first, dropout, so the name of the "
+        "activation came where the rate of dropout is expected.",
+        "In which order does the layer take its arguments?",
+        swap(stack=_without_the_rate),
+        swap(stack=_dropout_of(lambda options: options[1])),
     ),
     mistake(
         "dropout not passed on",

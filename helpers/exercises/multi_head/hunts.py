@@ -94,6 +94,15 @@ def _view_merge(x: Tensor) -> Tensor:
     return attention(*heads).reshape(TOKENS, WIDTH)
 
 
+def _beside(x: Tensor) -> Tensor:
+    """A mean of the two tokens beside each one, where the last stands beside the first.
+
+    It commutes with every order that leaves neighbours neighbours: with tokens that are
+    read backwards, and with tokens that all move on by some places.
+    """
+    return (x.float().roll(1, 0) + x.float().roll(-1, 0)) / 2
+
+
 def _running_mean(x: Tensor) -> Tensor:
     return x.float().cumsum(0) / torch.arange(1, len(x) + 1)[:, None]
 
@@ -117,6 +126,7 @@ LAYERS = {
     "heads split by view": _view_split,
     "heads merged by view": _view_merge,
     "a mean over the tokens so far": _running_mean,
+    "a mean of the two tokens beside each one": _beside,
     "right results at the wrong tokens": _sorted,
 }
 
@@ -188,6 +198,22 @@ PROBE_MISTAKES = (
         "Both calls got the same input in the same order.",
         "Print what goes into the second call.",
         swap(shuffle=lambda x, order: x, restore=lambda x, order: x),
+    ),
+    mistake(
+        "neighbours stay neighbours",
+        "The tokens were read backwards, or all moved on by some places. Neighbours "
+        "stay neighbours then, so your test says True to a layer in which a token sees "
+        "only the two beside it.",
+        "In which order do tokens that stood side by side stand apart?",
+        *(
+            swap(shuffle=move, restore=move)
+            for move in (
+                lambda x, order: x.flip(0),
+                lambda x, order: x.roll(1, 0),
+                lambda x, order: x.roll(2, 0),
+                lambda x, order: x.roll(-1, 0),
+            )
+        ),
     ),
     mistake(
         "only shapes",
@@ -323,7 +349,7 @@ EXERCISES = (
         core=True,
         answers=(Answer("treats_tokens_alike", treats_tokens_alike, {"verdict": ""}),),
         cases=_cases,
-        proves="your test passes three layers and finds what is wrong with seven",
+        proves="your test passes three layers and finds what is wrong with eight",
         misconceptions=PROBE_MISTAKES,
     ),
     Exercise(

@@ -127,6 +127,25 @@ def _layers_taken_over(mine: Any, theirs: Any) -> Any:
     return mine
 
 
+def _whole_block_loaded(mine: Any, theirs: Any) -> Any:
+    mine.W_q.load_state_dict(theirs.self.query.state_dict())
+    mine.W_k.load_state_dict(theirs.self.key.state_dict())
+    mine.W_v.load_state_dict(theirs.self.value.state_dict())
+    mine.W_o.load_state_dict(theirs.output.state_dict())
+    return mine
+
+
+def _whole_block_copied(mine: Any, theirs: Any) -> Any:
+    _load(mine, theirs, parts=3)
+    mine.W_o.weight.data.copy_(theirs.output.weight)
+    return mine
+
+
+def _whole_block_taken_over(mine: Any, theirs: Any) -> Any:
+    mine.W_o = theirs.output
+    return mine
+
+
 MISTAKES = (
     mistake(
         "weights transposed",
@@ -196,6 +215,15 @@ MISTAKES = (
         "A parameter can't be changed in place while torch records gradients.",
         "Which context switches recording off? `load_state_dict` does so by itself.",
         swap(copy=_without_no_grad),
+    ),
+    mistake(
+        "the whole block for W_o",
+        "W_o was to become all of `theirs.output`, but that is a block of three: a "
+        "linear layer, a layer norm and a dropout.",
+        "Print `theirs.output`. What is its linear layer called?",
+        _whole_block_taken_over,
+        _whole_block_loaded,
+        _whole_block_copied,
     ),
 )
 

@@ -96,6 +96,15 @@ def _around(weights: Tensor, tokens: Sequence[str]) -> tuple:
     return seen.mean(-1), *head_scores(weights, tokens)[1:]
 
 
+def _words_in_a_tensor(weights: Tensor, tokens: Sequence[str]) -> tuple:
+    is_separator = torch.tensor(tokens) == "[SEP]"
+    return *head_scores(weights, tokens)[:2], weights[:, :, is_separator]
+
+
+def _read_off_a_flag(weights: Tensor, where: list[int]) -> Tensor:
+    return weights[:, :, [place for place, found in enumerate(False) if found]]
+
+
 MISTAKES = (
     mistake(
         "last token as the first one's previous",
@@ -185,6 +194,23 @@ MISTAKES = (
         "The three scores are right but come back in another order.",
         "Read the docstring's last line again.",
         *(swap(order=order) for order in list(permutations(range(3)))[1:]),
+    ),
+    mistake(
+        "all tokens compared with one word",
+        'The whole list `tokens` was compared with "[SEP]". A list is never equal to a '
+        "word, so that is a single False, and no token was asked.",
+        "Which comparison has to be made once for each token?",
+        swap(separator=lambda weights, where: weights[:, :, False].sum(-1)),
+        swap(separator=lambda weights, where: weights[..., False].sum(-1)),
+        swap(separator=lambda weights, where: (weights * False).sum(-1)),
+        swap(separator=lambda weights, where: weights[:, :, torch.tensor([False])]),
+        swap(separator=_read_off_a_flag),
+    ),
+    mistake(
+        "a tensor of words",
+        "`torch.tensor` was given words, and a tensor holds numbers only.",
+        "Which question about a token has the answer True or False?",
+        _words_in_a_tensor,
     ),
 )
 

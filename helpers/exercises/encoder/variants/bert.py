@@ -1,5 +1,6 @@
 """Independent solutions to 4.F, 4.G, 4.H."""
 
+import copy
 import math
 
 import torch
@@ -115,12 +116,13 @@ def load_by_names(encoder, bert):
     return encoder
 
 
-def load_by_sharing(encoder, bert):
-    """The encoder takes BERT's own tensors where it can."""
+def load_new_parameters(encoder, bert):
+    """The encoder gets new parameters and tables, with copies of BERT's numbers."""
     words = bert.embeddings.word_embeddings
     encoder.embedding.weight = nn.Parameter(words.weight / words.embedding_dim**0.5)
-    encoder.positions.position.weight = bert.embeddings.position_embeddings.weight
-    encoder.positions.token_type.weight = bert.embeddings.token_type_embeddings.weight
+    positions = bert.embeddings.position_embeddings.weight.detach()
+    encoder.positions.position.weight = nn.Parameter(positions.clone())
+    encoder.positions.token_type = copy.deepcopy(bert.embeddings.token_type_embeddings)
     pairs = [(encoder.positions.norm, bert.embeddings.LayerNorm)]
     for mine, theirs in zip(encoder.layers, bert.encoder.layer, strict=True):
         inside, after = theirs.attention.self, theirs.attention.output
@@ -129,7 +131,8 @@ def load_by_sharing(encoder, bert):
         pairs += [(mine.feed_forward.W_1, theirs.intermediate.dense)]
         pairs += [(mine.feed_forward.W_2, theirs.output.dense)]
     for mine, theirs in pairs:
-        mine.weight, mine.bias = theirs.weight, theirs.bias
+        mine.weight = nn.Parameter(theirs.weight.detach().clone())
+        mine.bias = nn.Parameter(theirs.bias.detach().clone())
     return encoder
 
 
@@ -166,7 +169,7 @@ def bert_of_reference_layers(bert):
 
 
 def bert_without_a_class(bert):
-    """The layers of 4.D behind BERT's own embeddings."""
+    """The layers of 4.D behind copies of BERT's tables."""
 
     class Mine(nn.Module):
         def __init__(self):
@@ -177,10 +180,12 @@ def bert_without_a_class(bert):
             self.encoder.positions = PositionsByLoop(
                 bert.config.hidden_size, sizes_of(bert)[-1]
             )
-            load_by_sharing(self.encoder, bert)
+            load_new_parameters(self.encoder, bert)
+            self.words = nn.Embedding(*bert.embeddings.word_embeddings.weight.shape)
+            self.words.load_state_dict(bert.embeddings.word_embeddings.state_dict())
 
         def forward(self, ids, mask):
-            x = bert.embeddings(ids)
+            x = self.encoder.positions(self.words(ids))
             for layer in self.encoder.layers:
                 x = layer(x, mask)
             return x
@@ -190,6 +195,6 @@ def bert_without_a_class(bert):
 
 VARIANTS = {
     "4.F": (PositionsByIndex, PositionsOfOwnNorm, PositionsByLoop),
-    "4.G": (load_by_copying, load_by_names, load_by_sharing, load_by_the_width),
+    "4.G": (load_by_copying, load_by_names, load_new_parameters, load_by_the_width),
     "4.H": (bert_of_own_layers, bert_of_reference_layers, bert_without_a_class),
 }
