@@ -1,6 +1,7 @@
 """The recurrent translators against loops, torch's parts and the attention formula."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch import nn
 from helpers.checks.engine import find
 from helpers.checks.observe import cases_of
 from helpers.corpora.numbers import END, START
+from helpers.experiments import bottleneck
 from helpers.experiments import translators as seq2seq
 from helpers.experiments.translation import translation_loss
 from helpers.figures import translation as draw
@@ -23,6 +25,8 @@ from helpers.models.seq2seq import (
     Seq2Seq,
     last_state,
 )
+from tools.build.notebooks import ROOT
+from tools.experiments import page
 
 pytestmark = pytest.mark.lesson("8")
 
@@ -278,12 +282,53 @@ def test_lengths_are_counted_without_start_and_end():
 # --- figures --------------------------------------------------------------------------
 
 
-def test_curves_are_drawn_from_their_numbers():
-    curves = {"RNN": {"1": 0.5, "2": 0.25}, "Transformer": {"1": 1.0, "2": 0.75}}
-    figure = draw.match_curves(curves, {"1": 30, "2": 4})
-    (axes,) = figure.axes
-    assert [list(line.get_ydata()) for line in axes.lines] == [[0.5, 0.25], [1.0, 0.75]]
-    assert axes.get_xticklabels()[1].get_text() == "2\n(4 texts)"
+def test_a_map_of_width_and_length_shows_its_numbers():
+    shares = {"without": {16: (0.5, 0.25), 64: (1.0, 0.75)}, "with": {16: (1.0, 0.9)}}
+    left, right = draw.width_by_length(shares, ("1 to 3", "4")).axes
+    assert [text.get_text() for text in left.texts] == ["50%", "25%", "100%", "75%"]
+    assert [text.get_text() for text in right.texts] == ["100%", "90%"]
+    assert [tick.get_text() for tick in left.get_yticklabels()] == ["16", "64"]
+
+
+@pytest.mark.parametrize("looks_back", [False, True])
+def test_encoder_and_decoder_have_shapes_on_their_arrows(looks_back):
+    (axes,) = draw.encoder_decoder(["a", "b", "c"], ["start", "x"], looks_back).axes
+    said = " ".join(text.get_text() for text in axes.texts)
+    assert "(B, S, D)" in said and ("weights" in said) == looks_back
+    assert ("the context: one vector, (B, D)" in said) != looks_back
+
+
+def test_what_the_lesson_says_of_width_is_what_was_measured():
+    """The numbers of the lesson are those of docs/experiments.md."""
+    found = page.measured((ROOT / "docs" / "experiments.md").read_text("utf-8"))
+    lines = found["bottleneck"].splitlines()
+    rows = [re.findall(r"[\d.]+", one) for one in lines if re.match(r"\| \d", one)]
+    narrow, wide = bottleneck.WITHOUT[16], bottleneck.WITHOUT[64]
+    columns = [narrow[400], narrow[1000], narrow[2000], wide[400], wide[1000]]
+    columns.append(bottleneck.WITH[16][2000])
+    for place, (seed, *row) in enumerate(rows):
+        assert int(seed) == place
+        shown = [f"{100 * column[place]:.1f}" for column in columns]
+        assert shown == row[: len(columns)]
+    assert len(rows) == 3
+    means = {
+        "2000 steps": bottleneck.BY_DIGITS["without attention"][16],
+        "width 64, 1000 steps": bottleneck.BY_DIGITS["without attention"][64],
+        "attention, 2000 steps": bottleneck.BY_DIGITS["with attention"][16],
+    }
+    for name, shares in means.items():
+        (line,) = (one for one in lines if one.startswith(f"| {name} |"))
+        assert re.findall(r"[\d.]+", line.split("|", 2)[2])[:4] == [
+            f"{100 * share:.1f}" for share in shares
+        ]
+    (longest,) = (one for one in lines if "6000 steps" in one)
+    assert f"{100 * bottleneck.LONGEST:.1f} %" in longest
+
+
+def test_numbers_are_grouped_by_their_digits():
+    numbers = (7, 42, 999, 1000, 54_321, 987_654)
+    groups = ["1 to 3", "1 to 3", "1 to 3", "4", "5", "6"]
+    assert [bottleneck.group(number) for number in numbers] == groups
 
 
 def test_costs_and_tables_name_their_axes():
