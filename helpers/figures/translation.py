@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 from torch import Tensor
 
 from helpers.figures import (
@@ -68,6 +69,9 @@ def encoder_decoder(
     return figure
 
 
+bottleneck = encoder_decoder  # as notebooks of the first edition call it
+
+
 def _chains(axes: Axes, source: Sequence[str], target: Sequence[str]) -> None:
     """Two chains of states, one after the other; the second writes."""
     up = {"arrowstyle": "-|>", "color": GREY}
@@ -88,6 +92,31 @@ def _chains(axes: Axes, source: Sequence[str], target: Sequence[str]) -> None:
         if place + 1 < places:
             ends = (x + ALONG - 0.2, UP), (x + 0.2, UP)
             axes.annotate("", *ends, arrowprops=up | {"color": "black"})
+
+
+def match_curves(
+    curves: Mapping[str, Mapping[str, float]], counts: Mapping[str, int]
+) -> Figure:
+    """Draw the exact match against the length of the output.
+
+    Args:
+        curves: translator -> length, or range of lengths -> share
+        counts: how many texts there are at each length
+    """
+    figure, (axes,) = canvas(7.5, 3.4)
+    names = list(counts)
+    for (model, shares), (colour, marker, line) in zip(
+        curves.items(), STYLES, strict=False
+    ):
+        heights = [shares.get(name, np.nan) for name in names]
+        axes.plot(names, heights, line, color=colour, marker=marker, label=model)
+    labels = [f"{name}\n({counts[name]} texts)" for name in names]
+    axes.set_xticks(range(len(names)), labels)
+    axes.set(xlabel="tokens of the right translation", ylabel="exact match")
+    axes.set_ylim(-0.03, 1.05)
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
 
 
 def width_by_length(

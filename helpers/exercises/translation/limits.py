@@ -1,4 +1,4 @@
-"""8.J: is it the vector, or the training?"""
+"""8.C: is it the vector, or the training?"""
 
 import random
 from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ def what_limits(
     wider: Callable[..., bool] = _wider,
     start: Callable[..., int] = lambda row, steps: steps,
 ) -> str:
-    """The course's own answer to 8.J, in steps that a mistake can exchange."""
+    """The course's own answer to 8.C, in steps that a mistake can exchange."""
     row, widest = scores[width], scores[max(scores)]
     if fine(row[start(row, steps)], enough):
         return "nothing"
@@ -267,11 +267,11 @@ def _as_it_stands(scores: Scores, width: int, steps: int, enough: float) -> str:
 
 EXERCISES = (
     Exercise(
-        "8.J",
+        "8.C",
         "Is it the vector, or the training?",
         "function",
-        difficulty=3,
-        points=3,
+        difficulty=2,
+        points=2,
         core=True,
         answers=(Answer("what_limits", what_limits, {"verdict": ""}),),
         cases=_cases,

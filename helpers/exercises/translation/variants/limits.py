@@ -1,4 +1,4 @@
-"""Independent solutions to 8.J."""
+"""Independent solutions to 8.C."""
 
 import numpy as np
 
@@ -47,4 +47,4 @@ def by_arrays(scores, width, steps, enough=0.95):
     return next(name for name, holds in asked if holds)
 
 
-VARIANTS = {"8.J": (by_sorted_rows, by_questions, by_arrays)}
+VARIANTS = {"8.C": (by_sorted_rows, by_questions, by_arrays)}
