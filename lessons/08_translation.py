@@ -833,7 +833,7 @@ show_figure(
 # *The animal did not cross the street because it was too tired.*
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Say: the same sentences as in lesson 06, 700 steps, a network of 2014.
+# **3 minutes.** Say: the same sentences as in lesson 06, 700 steps, a network of 2014.
 #
 # Ask, before you press: what will be wrong most often: words, their order, or the
 # pronoun?
@@ -1107,7 +1107,7 @@ check("8.F", sum_of_the_weights)
 # What is the softmax of a single number?
 # </details>
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="skip"
 show("weights", ask_once())
 
 # %% [markdown] slide="skip"
