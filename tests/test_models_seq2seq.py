@@ -1,6 +1,7 @@
 """The recurrent translators against loops, torch's parts and the attention formula."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch import nn
 from helpers.checks.engine import find
 from helpers.checks.observe import cases_of
 from helpers.corpora.numbers import END, START
+from helpers.experiments import bottleneck
 from helpers.experiments import translators as seq2seq
 from helpers.experiments.translation import translation_loss
 from helpers.figures import translation as draw
@@ -23,6 +25,8 @@ from helpers.models.seq2seq import (
     Seq2Seq,
     last_state,
 )
+from tools.build.notebooks import ROOT
+from tools.experiments import page
 
 pytestmark = pytest.mark.lesson("8")
 
@@ -252,10 +256,10 @@ def test_a_path_needs_a_way():
 
 def test_the_course_counts_as_its_checks_do():
     """Written twice, so that a check needs nothing that draws or trains."""
+    for case in cases_of(find("8.H"), seed=0):
+        assert seq2seq.path_length(*case.args) == find("8.H").references[0](*case.args)
     for case in cases_of(find("8.G"), seed=0):
-        assert seq2seq.path_length(*case.args) == find("8.G").references[0](*case.args)
-    for case in cases_of(find("8.F"), seed=0):
-        expected = find("8.F").references[0](*case.args)
+        expected = find("8.G").references[0](*case.args)
         assert seq2seq.match_by_length(*case.args) == expected
 
 
@@ -284,6 +288,41 @@ def test_curves_are_drawn_from_their_numbers():
     (axes,) = figure.axes
     assert [list(line.get_ydata()) for line in axes.lines] == [[0.5, 0.25], [1.0, 0.75]]
     assert axes.get_xticklabels()[1].get_text() == "2\n(4 texts)"
+
+
+def test_a_map_of_width_and_length_shows_its_numbers():
+    shares = {"without": {16: (0.5, 0.25), 64: (1.0, 0.75)}, "with": {16: (1.0, 0.9)}}
+    left, right = draw.width_by_length(shares, ("1 to 3", "4")).axes
+    assert [text.get_text() for text in left.texts] == ["50%", "25%", "100%", "75%"]
+    assert [text.get_text() for text in right.texts] == ["100%", "90%"]
+    assert [tick.get_text() for tick in left.get_yticklabels()] == ["16", "64"]
+
+
+@pytest.mark.parametrize("looks_back", [False, True])
+def test_encoder_and_decoder_have_shapes_on_their_arrows(looks_back):
+    (axes,) = draw.encoder_decoder(["a", "b", "c"], ["start", "x"], looks_back).axes
+    said = " ".join(text.get_text() for text in axes.texts)
+    assert "(B, S, D)" in said and ("weights" in said) == looks_back
+    assert ("the context: one vector, (B, D)" in said) != looks_back
+
+
+def test_what_the_lesson_says_of_width_is_what_was_measured():
+    """The lesson has the first seed of docs/experiments.md."""
+    found = page.measured((ROOT / "docs" / "experiments.md").read_text("utf-8"))
+    rows = re.findall(r"^\| (\d) \|(.*)\| (\S+) \| \d+ \|$", found["bottleneck"], re.M)
+    (first, shares, _), *others = rows
+    narrow, wide = bottleneck.WITHOUT[16], bottleneck.WITHOUT[64]
+    numbers = [narrow[1000], narrow[2000], wide[400], wide[1000]]
+    numbers.append(bottleneck.WITH[16][2000])
+    shown = [f"{100 * number:.1f}" for number in numbers]
+    assert first == "0" and [one.strip() for one in shares.split("|")] == shown
+    assert others and {held for *_, held in rows} == {"yes"}
+
+
+def test_numbers_are_grouped_by_their_digits():
+    numbers = (7, 42, 999, 1000, 54_321, 987_654)
+    groups = ["1 to 3", "1 to 3", "1 to 3", "4", "5", "6"]
+    assert [bottleneck.group(number) for number in numbers] == groups
 
 
 def test_costs_and_tables_name_their_axes():

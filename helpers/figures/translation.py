@@ -1,4 +1,4 @@
-"""Figures of lesson 08: the bottleneck, exact match by length, who waits for whom."""
+"""Figures of lesson 08: encoder and decoder, width by length, alignment, costs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from torch import Tensor
 
-from helpers.figures import BLUE, GREEN, GREY, ORANGE, RED, canvas, heat_map
+from helpers.figures import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    WEIGHTS_MAP,
+    canvas,
+    heat_map,
+)
 from helpers.figures.masks import mask_grid
 
 STYLES = (  # one for each translator, also in grey: colour, marker, line
@@ -19,29 +28,48 @@ STYLES = (  # one for each translator, also in grey: colour, marker, line
 UP, ALONG = 1.0, 1.35  # of the drawing: from words to states, from word to word
 
 
-def bottleneck(source: Sequence[str], target: Sequence[str]) -> Figure:
-    """Draw both models: all through one vector, or a look back before each word."""
+def encoder_decoder(
+    source: Sequence[str], target: Sequence[str], looks_back: bool = False
+) -> Figure:
+    """Draw one network that reads and one that writes, with shapes on the arrows.
+
+    Args:
+        source: the words that are read
+        target: the words that the writing network reads, the start token first
+        looks_back: draw the look at the memory before the second word that is written;
+            otherwise the context is all that passes
+    """
     width = 0.62 * (len(source) + len(target)) + 1.6
-    figure, (fixed, back) = canvas(width, 5.2, rows=2)
-    for axes, title in ((fixed, "without attention"), (back, "with attention")):
-        axes.set(xlim=(-0.8, ALONG * (len(source) + len(target)) + 0.2))
-        axes.set(ylim=(-0.5, 2.9))
-        axes.set_title(title, loc="left")
-        axes.axis("off")
-        _chains(axes, source, target)
-    first = ALONG * len(source)
-    fixed.annotate(
-        "the context: one vector", (first - 0.7, UP), (first - 0.7, 2.3),
-        ha="center", color=RED, arrowprops={"arrowstyle": "-|>", "color": RED},
-    )  # fmt: skip
+    figure, (axes,) = canvas(width, 3.1)
+    axes.set(xlim=(-0.8, ALONG * (len(source) + len(target)) + 0.2))
+    axes.set(ylim=(-0.5, 3.1))
+    axes.axis("off")
+    _chains(axes, source, target)
+    last, half = ALONG * (len(source) - 1), ALONG * (len(source) - 1) / 2
+    if not looks_back:
+        arrow = {"arrowstyle": "-|>", "color": RED, "linewidth": 2}
+        between = (last + 0.2, UP), (last + ALONG - 0.2, UP)
+        axes.annotate("", between[1], between[0], arrowprops=arrow)
+        place = {"ha": "center", "color": RED}
+        axes.text(last + ALONG / 2, 2.75, "the context: one vector, (B, D)", **place)
+        axes.plot(2 * [last + ALONG / 2], (UP + 0.2, 2.65), color=RED, linewidth=0.8)
+        axes.plot((-0.3, last + 0.3), (UP + 0.45, UP + 0.45), color=BLUE, linewidth=1)
+        axes.text(half, UP + 0.6, "memory, (B, S, D)", ha="center", color=BLUE)
+        end = ALONG * (len(source) + len(target) - 1)
+        axes.text(end, 2.35, "scores, (B, T, V)", ha="right", color=GREEN)
+        return figure
     look = {"arrowstyle": "-", "color": RED, "alpha": 0.6, "linestyle": "--"}
-    second = ALONG * (len(source) + 1)
+    asks = ALONG * (len(source) + 1) - 0.15
     for place in range(len(source)):
-        ends = (ALONG * place, UP + 0.2), (second - 0.15, UP + 0.2)
         curve = {"connectionstyle": f"arc3,rad=-{0.3 - 0.02 * place}"}
-        back.annotate("", ends[1], ends[0], arrowprops=look | curve)
-    back.text(0, 2.6, "before this word: a look at every state", color=RED)
+        ends = (ALONG * place, UP + 0.2), (asks, UP + 0.2)
+        axes.annotate("", ends[1], ends[0], arrowprops=look | curve)
+    said = "before this word: a look at the memory, (B, S, D); weights (B, 1, S)"
+    axes.text(asks, 2.8, said, color=RED, ha="center")
     return figure
+
+
+bottleneck = encoder_decoder  # as notebooks of the first edition call it
 
 
 def _chains(axes: Axes, source: Sequence[str], target: Sequence[str]) -> None:
@@ -91,23 +119,53 @@ def match_curves(
     return figure
 
 
-def alignments(
-    maps: Mapping[str, Tensor], target: Sequence[str], source: Sequence[str]
+def width_by_length(
+    shares: Mapping[str, Mapping[int, Sequence[float]]], lengths: Sequence[str]
 ) -> Figure:
-    """Draw attention from the written to the read, without numbers: for longer pairs.
+    """Draw the exact match over width and length, a map for each translator.
+
+    Args:
+        shares: translator -> width -> the share that is right at each length
+        lengths: names of the lengths
+    """
+    figure, panels = canvas(4.3 * len(shares), 2.7, columns=len(shares))
+    for axes, (title, rows) in zip(panels, shares.items(), strict=True):
+        table = np.array(list(rows.values()))
+        axes.imshow(table, cmap=WEIGHTS_MAP, vmin=0, vmax=1, aspect="auto")
+        for (row, column), share in np.ndenumerate(table):
+            colour = "white" if share > 0.6 else "black"
+            place = {"ha": "center", "va": "center", "color": colour}
+            axes.text(column, row, f"{share:.0%}", **place)
+        axes.set_xticks(range(len(lengths)), lengths)
+        axes.set_yticks(range(len(rows)), [str(width) for width in rows])
+        axes.set(
+            title=title, xlabel="digits of the number", ylabel="width of the state"
+        )
+    return figure
+
+
+def alignments(
+    maps: Mapping[str, Tensor],
+    target: Sequence[str],
+    source: Sequence[str],
+    numbers: bool = False,
+) -> Figure:
+    """Draw attention from the written to the read.
 
     Args:
         maps: title -> (T, S) weights
         target: the T tokens that the rows lead to; a blank is drawn as ␣
         source: the S tokens of the source, likewise
+        numbers: write the weights into the fields
     """
     target, source = (
         [one.replace(" ", "␣") for one in side] for side in (target, source)
     )
-    width, height = 1.4 + 0.37 * len(source), 1.6 + 0.37 * len(target)
+    field = 0.46 if numbers else 0.37  # inches
+    width, height = 1.4 + field * len(source), 1.6 + field * len(target)
     figure, panels = canvas(width * len(maps), height, columns=len(maps))
     for axes, (title, weights) in zip(panels, maps.items(), strict=True):
-        heat_map(axes, weights, target, source, title, numbers=False, largest=1.0)
+        heat_map(axes, weights, target, source, title, numbers, largest=1.0)
         axes.set(xlabel="key: what is read", ylabel="query: what is written next")
     for axes in panels[1:]:
         axes.set(ylabel="")

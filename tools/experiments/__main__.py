@@ -2,7 +2,7 @@
 
     python -m tools.experiments                               the experiments there are
     python -m tools.experiments characters --seeds 0 1 2      run one
-    python -m tools.experiments translators --set d_model=128
+    python -m tools.experiments bottleneck --set width=24
 
 The table replaces the one that the experiment has in docs/experiments.md; with other
 settings it is only printed. One seed takes a minute or two on one core.

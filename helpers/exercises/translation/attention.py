@@ -1,4 +1,4 @@
-"""8.C: additive attention, and the axis that a softmax ran over."""
+"""8.D: additive attention, and the axis that a softmax ran over."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -25,7 +25,7 @@ PARTS = ("W_q", "W_k", "v")
 
 
 class AdditiveAttention(nn.Module):
-    """The course's own answer to 8.C; misconceptions exchange one of its steps."""
+    """The course's own answer to 8.D; misconceptions exchange one of its steps."""
 
     biased: tuple[str, ...] = ()
 
@@ -452,7 +452,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "8.C",
+        "8.D",
         "Additive attention",
         "class",
         difficulty=3,
@@ -472,7 +472,7 @@ EXERCISES = (
         misconceptions=MISTAKES,
     ),
     Exercise(
-        "8.E",
+        "8.F",
         "Bug hunt: an evenly dark map",
         "value",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""8.F: the exact match at each length of the output."""
+"""8.G: the exact match at each length of the output."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -101,7 +101,7 @@ def match_by_length(
     share: Callable[[float, int, int], float] = lambda sum, count, every: sum / count,
     length_of: Callable = lambda text, right, length: length,
 ) -> dict[int, float]:
-    """The course's own answer to 8.F, in steps that a mistake can exchange."""
+    """The course's own answer to 8.G, in steps that a mistake can exchange."""
     rows = list(zip(texts, expected, lengths, strict=True))
     found: dict[int, list[float]] = {}
     for text, right, length in rows:
@@ -259,7 +259,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "8.F",
+        "8.G",
         "Exact match by length",
         "function",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""8.D: a decoder that looks back before each word."""
+"""8.E: a decoder that looks back before each word."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ Both = tuple[Tensor, Tensor]
 
 
 class AttentionDecoder(nn.Module):
-    """The course's own answer to 8.D; misconceptions exchange one of its steps."""
+    """The course's own answer to 8.E; misconceptions exchange one of its steps."""
 
     def __init__(self, vocab_size: int, d_model: int) -> None:
         """Create table, attention, recurrent cell and the scores of words."""
@@ -286,7 +286,7 @@ MISTAKES = (
         "no axis for the query",
         "The state went into the attention as it is, but the attention expects a list "
         "of queries for each sentence, here of length 1.",
-        "Compare the shape of `state` with that of `query` in 8.C.",
+        "Compare the shape of `state` with that of `query` in 8.D.",
         swap(ask=lambda self, state, memory, mask: self.attention(state, memory, mask)),
     ),
     mistake(
@@ -479,7 +479,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "8.D",
+        "8.E",
         "A decoder that looks back",
         "class",
         difficulty=4,

@@ -1,9 +1,45 @@
-"""8.G: how many steps apart two places are; 8.H: and at what price."""
+"""8.H: how many steps apart two places are; 8.J: and at what price."""
+
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from helpers.checks.exercise import Answer, Case, Exercise, mistake
+from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
+
+MOST = 4_000  # operations on the table; loops over its entries need a thousand or two
+ENDLESS = "none, for the loop goes on without end"
+
+
+class _Endless(Exception):
+    """The table was used far too often."""
+
+
+class _Counted(Tensor):
+    """A table that notices a loop without an end, long before the time limit does."""
+
+    left = MOST
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable, types: Any, args: tuple = (), kwargs: Any = None
+    ) -> Any:
+        """Count an operation, and do it."""
+        _Counted.left -= 1
+        if _Counted.left < 0:
+            raise _Endless
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def _look(call: Callable, reads: Tensor) -> Look:
+    """The steps, or that there was no end to them."""
+    _Counted.left = MOST
+    try:
+        steps = call(reads.as_subclass(_Counted))
+    except _Endless:
+        return Look({"steps": ENDLESS})
+    return Look({"steps": steps.item() if isinstance(steps, _Counted) else steps})
 
 
 def _band(length: int, back: int, ahead: int) -> Tensor:
@@ -51,11 +87,14 @@ def _cases(seed: int) -> list[Case]:
         "the middle is the last to know": _band(7, 1, 1) | _links(7, (6, 1)),
         "one place": torch.ones(1, 1, dtype=torch.bool),
     }
-    return [Case(name, (one,), inputs=("reads",)) for name, one in tables.items()]
+    return [
+        Case(name, (one,), inputs=("reads",), look=_look)
+        for name, one in tables.items()
+    ]
 
 
 def path_length(reads: Tensor) -> int:
-    """The course's own answer to 8.G."""
+    """The course's own answer to 8.H."""
     return _search(reads, 0, len(reads) - 1)
 
 
@@ -136,6 +175,14 @@ MISTAKES = (
         lambda reads: _search(reads, len(reads) - 1, 0),
     ),
     mistake(
+        "nobody learns anything new",
+        "The loop never ends: in each turn those who know are told what they know, and "
+        "nobody else is told anything.",
+        "Your table has a row for each reader and a column for each place that is "
+        "read. Along which of the two must `any` look, so that a reader learns?",
+        lambda reads: ENDLESS if len(reads) > 1 else 0,
+    ),
+    mistake(
         "distance instead of steps",
         "The answer is how far apart the two places stand, whatever the table says.",
         "What is the answer where everybody reads everybody?",
@@ -180,7 +227,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "8.G",
+        "8.H",
         "Steps between two distant words",
         "function",
         difficulty=3,
@@ -191,7 +238,7 @@ EXERCISES = (
         misconceptions=MISTAKES,
     ),
     Exercise(
-        "8.H",
+        "8.J",
         "A short path, and its price",
         "written",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""Independent solutions to 8.C."""
+"""Independent solutions to 8.D."""
 
 import torch
 
@@ -48,5 +48,5 @@ class Joined(Maps):
 
 
 VARIANTS = {
-    "8.C": (QueryByQuery, ByEinsum, ByExponentials, Joined),
+    "8.D": (QueryByQuery, ByEinsum, ByExponentials, Joined),
 }

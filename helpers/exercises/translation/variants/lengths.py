@@ -1,4 +1,4 @@
-"""Independent solutions to 8.F."""
+"""Independent solutions to 8.G."""
 
 from collections import Counter
 
@@ -26,5 +26,5 @@ def by_lists(texts, expected, lengths):
 
 
 VARIANTS = {
-    "8.F": (by_counters, by_tensors, by_lists),
+    "8.G": (by_counters, by_tensors, by_lists),
 }

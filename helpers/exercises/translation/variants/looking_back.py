@@ -1,4 +1,4 @@
-"""Independent solutions to 8.D."""
+"""Independent solutions to 8.E."""
 
 import torch
 from torch import nn
@@ -61,5 +61,5 @@ class WithoutItsModule(Looking):
 
 
 VARIANTS = {
-    "8.D": (ByPlaces, IntoTables, WithoutItsModule),
+    "8.E": (ByPlaces, IntoTables, WithoutItsModule),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 8.G."""
+"""Independent solutions to 8.H."""
 
 from collections import deque
 
@@ -41,5 +41,5 @@ def from_the_end(reads):
 
 
 VARIANTS = {
-    "8.G": (by_queue, by_powers, by_relaxing, from_the_end),
+    "8.H": (by_queue, by_powers, by_relaxing, from_the_end),
 }
