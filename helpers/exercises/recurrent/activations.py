@@ -172,7 +172,7 @@ EXERCISES = (
         "7.A",
         "How steep are they?",
         "function",
-        difficulty=2,
+        difficulty=1,
         points=1,
         exact=True,
         answers=(

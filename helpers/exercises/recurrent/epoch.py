@@ -392,7 +392,7 @@ EXERCISES = (
         "7.J",
         "One epoch of training",
         "function",
-        difficulty=3,
+        difficulty=2,
         points=3,
         core=True,
         locates=False,  # once a step is wrong, no number of a later one is known

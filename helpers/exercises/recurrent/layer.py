@@ -448,7 +448,7 @@ EXERCISES = (
         "7.E",
         "A network that reads a text",
         "class",
-        difficulty=3,
+        difficulty=2,
         points=4,
         core=True,
         answers=(

@@ -243,7 +243,7 @@ EXERCISES = (
         "7.M",
         "One step of an LSTM",
         "function",
-        difficulty=3,
+        difficulty=2,
         points=3,
         core=True,
         answers=(

@@ -280,7 +280,7 @@ EXERCISES = (
         "7.P",
         "How long does it remember?",
         "function",
-        difficulty=4,
+        difficulty=3,
         points=2,
         answers=(Answer("influence", influence, {"norms": "length"}),),
         cases=_cases,

@@ -289,8 +289,9 @@ EXERCISES = (
         "7.L",
         "Keep writing",
         "function",
-        difficulty=3,
+        difficulty=2,
         points=2,
+        core=True,
         answers=(Answer("sample", sample, {"ids": "batch, length"}),),
         cases=_cases,
         proves="the whole beginning read, nothing read again and again, the state "

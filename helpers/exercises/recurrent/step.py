@@ -145,7 +145,7 @@ EXERCISES = (
         "7.D",
         "One step of an RNN",
         "function",
-        difficulty=2,
+        difficulty=1,
         points=2,
         core=True,
         answers=(Answer("rnn_step", rnn_step, {"new state": "batch, hidden"}),),
