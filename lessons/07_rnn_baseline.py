@@ -245,12 +245,13 @@ show_figure(
 )
 
 # %% [markdown] slide="skip"
-# The character $x_t$ is **one-hot**, a vector with a single 1, so that $W_x$ holds a column for each character. $W_h$ says what should
-# become of the old state. The two are added, with a bias, and the **tanh** squeezes
-# every number of the sum into the range from −1 to 1, so that no state can grow beyond
-# all bounds. Such a function is called an **activation function**. Then $W_y$ turns the
-# new state into a raw score for each character, a **logit**. (In shapes, `T` is the
-# time, `V` the vocabulary, `D` the size of an input, `N` that of the hidden state.)
+# The character $x_t$ is **one-hot**, a vector with a single 1, so that $W_x$ holds a
+# column for each character. $W_h$ says what should become of the old state. The two are
+# added, with a bias, and the **tanh** squeezes every number of the sum into the range
+# from −1 to 1, so that no state can grow beyond all bounds. Such a function is called
+# an **activation function**. Then $W_y$ turns the new state into a raw score for each
+# character, a **logit**. (In shapes, `V` is the vocabulary, `D` the size of an input,
+# `N` that of the hidden state.)
 
 # %% slide="subslide"
 show_figure(
@@ -814,9 +815,8 @@ check("7.M", lstm_step)
 # </details>
 
 # %% [markdown] slide="skip"
-# The LSTM from the beginning is only numbers. Put them into *your* step, and it writes.
-# Its logits on lines that it has never seen are those of torch's own layer, but for
-# rounding.
+# The LSTM from the beginning is only numbers. Put them into *your* step, and it writes,
+# with the logits of torch's own layer but for rounding.
 
 # %%
 mine.take("7.M", lstm_step)
@@ -929,11 +929,11 @@ assert abs(bits["lstm"] - backing_off[4]) < 0.08
 # for.
 
 # %% [markdown] slide="skip"
-# The network was never told about lines, and yet what it writes has lines. Does anything
-# in it know how far along a line it is? We searched for it on the training text: which
-# of the LSTM's 128 units goes up or down most steadily from the beginning of a line to
-# its end? Here it is, on a sonnet that the network has never seen. Each character has
-# the colour of that unit after it was read. Why might the first line look different?
+# Nobody told the network about lines, and yet what it writes has lines. Does anything
+# in it know how far along a line it is? We searched for it on the training text: which of
+# the LSTM's 128 units goes up or down most steadily from the beginning of a line to its
+# end? Here it is, on a sonnet that the network has never seen. Each character has the
+# colour of that unit after it was read. Why might the first line look different?
 # Then move the slider through the others, and change the network. Many of them will
 # tell you nothing. Can you find one that knows about spaces, or about capital letters?
 #
@@ -1055,7 +1055,7 @@ assert typical["rnn", "h"][39] < 0.1 * typical["gru", "h"][39]
 # %% [markdown] slide="slide"
 # ## Bugs from the wild
 #
-# Five mistakes from published programs that train such networks.
+# Five mistakes from published programs.
 #
 # **The history that was kept.** Someone carries the state from batch to batch and
 # forgets to cut it off. Here is that loop in small, in three versions: as it is, with
@@ -1371,8 +1371,8 @@ assert largest > 1
 print(f"largest eigenvalue of the trained RNN's W_h, in size: {largest:.2f}")
 
 # %% [markdown]
-# You may read that the state of an RNN fades because the eigenvalues of $W_h$ are below
-# 1. In our trained RNN the largest is above 1, and it fades all the same. What shrinks
+# You may read that the state of an RNN fades because the eigenvalues of $W_h$ are all
+# below one. In our trained RNN the largest is above 1, and it fades anyway. What shrinks
 # the product are the slopes of the tanh, because units near −1 or 1 let almost nothing
 # through. Both factors matter, so measure the product.
 
