@@ -269,7 +269,7 @@ show_figure(
 #
 # Say: so the batch, with its rows, needs a transpose. That is the next exercise.
 
-# %% [markdown] exercise="7.D"
+# %% [markdown] exercise="7.A"
 # Write one step, for a batch. The weights are laid out like those of `nn.Linear`: a row
 # for each hidden unit.
 
@@ -284,7 +284,7 @@ show_figure(
 # Say: this is `nn.RNNCell`.
 
 
-# %% exercise="7.D"
+# %% exercise="7.A"
 def rnn_step(x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor) -> Tensor:
     """Read one input per row.
 
@@ -304,7 +304,7 @@ def rnn_step(x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor) -> Tenso
 
 
 # %%
-check("7.D", rnn_step)
+check("7.A", rnn_step)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -313,14 +313,14 @@ check("7.D", rnn_step)
 # What has to be turned, so that the D axes meet?
 # </details>
 
-# %% [markdown] exercise="7.E"
+# %% [markdown] exercise="7.B"
 # Now the whole network, as a module: three `nn.Linear`, two of them with a bias, in
 # `__init__`, and the loop over time in `forward`. It takes a state to go on with and
 # gives the last one back, and gradients flow through both. No softmax: the logits go
 # into `F.cross_entropy` as they are.
 
 
-# %% exercise="7.E"
+# %% exercise="7.B"
 class RNN(nn.Module):
     """Reads characters and predicts, after each, the next one."""
 
@@ -359,7 +359,7 @@ class RNN(nn.Module):
 
 
 # %%
-check("7.E", RNN)
+check("7.B", RNN)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -494,12 +494,12 @@ check("7.C", batches)
 # where that is more than `clip`, shortens it to `clip`: with a limit of 1 the gradient
 # (3, 4), of length 5, becomes (0.6, 0.8).
 
-# %% [markdown] exercise="7.J"
+# %% [markdown] exercise="7.D"
 # Write one **epoch**, that is, one pass over all batches. It begins with no state.
 # Return the **mean** loss, not the last one, which jumps about.
 
 
-# %% exercise="7.J"
+# %% exercise="7.D"
 def train_epoch(model, batches, optimizer, clip: float) -> float:
     """Learn from every batch once.
 
@@ -530,7 +530,7 @@ def train_epoch(model, batches, optimizer, clip: float) -> float:
 
 
 # %%
-check("7.J", train_epoch)
+check("7.D", train_epoch)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -570,14 +570,14 @@ logits = torch.tensor([[2.0, 1.0, 0.0, -1.0]])  # (B=1, V=4)
 for temperature in (0.5, 1.0, 2.0):
     show(f"temperature {temperature}", (logits / temperature).softmax(-1))
 
-# %% [markdown] exercise="7.L"
+# %% [markdown] exercise="7.E"
 # Write `sample`. It reads the whole beginning, then draws, and feeds each new character
 # with the state so far: what was read is not read again. Dropout must be off.
 # `character_models.chances(logits, temperature, top_k)` gives the probabilities, (B,
 # V), and `torch.multinomial` draws from them.
 
 
-# %% exercise="7.L"
+# %% exercise="7.E"
 @torch.inference_mode()
 def sample(
     model,
@@ -611,7 +611,7 @@ def sample(
 
 
 # %%
-check("7.L", sample)
+check("7.E", sample)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -656,9 +656,9 @@ def one_step(kind: type[nn.Module]) -> None:
 
 mine = OwnParts()
 mine.take("7.C", batches)
-mine.take("7.E", RNN, step=one_step)
-mine.take("7.J", train_epoch)
-mine.take("7.L", sample)
+mine.take("7.B", RNN, step=one_step)
+mine.take("7.D", train_epoch)
+mine.take("7.E", sample)
 
 _ = torch.manual_seed(7)
 first_rnn = mine.RNN(len(alphabet), 128)
@@ -753,7 +753,7 @@ show_figure(
 # addition, and no matrix and no tanh, so where *f* is close to 1 the cell passes
 # through unchanged, and so does the gradient on its way back.
 
-# %% [markdown] exercise="7.M" slide="subslide"
+# %% [markdown] exercise="7.F" slide="subslide"
 # Write the step. All four blocks stand below each other in one matrix, in torch's
 # order: **i, f, g, o**, N rows each.
 
@@ -769,7 +769,7 @@ show_figure(
 # with the weights that we trained at the beginning.
 
 
-# %% exercise="7.M"
+# %% exercise="7.F"
 def lstm_step(
     x: Tensor, h: Tensor, c: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -796,7 +796,7 @@ def lstm_step(
 
 
 # %%
-check("7.M", lstm_step)
+check("7.F", lstm_step)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -819,7 +819,7 @@ check("7.M", lstm_step)
 # with the logits of torch's own layer but for rounding.
 
 # %%
-mine.take("7.M", lstm_step)
+mine.take("7.F", lstm_step)
 trained = copy.deepcopy(models["lstm"]).cpu().eval()
 
 
@@ -930,10 +930,10 @@ assert abs(bits["lstm"] - backing_off[4]) < 0.08
 
 # %% [markdown] slide="skip"
 # Nobody told the network about lines, and yet what it writes has lines. Does anything
-# in it know how far along a line it is? We searched for it on the training text: which of
-# the LSTM's 128 units goes up or down most steadily from the beginning of a line to its
-# end? Here it is, on a sonnet that the network has never seen. Each character has the
-# colour of that unit after it was read. Why might the first line look different?
+# in it know how far along a line it is? We searched for it on the training text: which
+# of the LSTM's 128 units goes up or down most steadily from the beginning of a line to
+# its end? Here it is, on a sonnet that the network has never seen. Each character has
+# the colour of that unit after it was read. Why might the first line look different?
 # Then move the slider through the others, and change the network. Many of them will
 # tell you nothing. Can you find one that knows about spaces, or about capital letters?
 #
@@ -1091,13 +1091,13 @@ versions = {
 for name, message in versions.items():
     print(textwrap.fill(f"{name}: {message}", 88), "\n")
 
-# %% [markdown] exercise="7.F"
+# %% [markdown] exercise="7.G"
 # The first message *suggests* `retain_graph=True`. The second says why that does not
 # help: `backward` walks into batch 1 again, whose weights the optimizer has changed.
 # What has to happen to the state between two batches?
 
 
-# %% exercise="7.F"
+# %% exercise="7.G"
 def carried(state: Tensor) -> Tensor:
     """The state as the next batch should get it.
 
@@ -1113,7 +1113,7 @@ def carried(state: Tensor) -> Tensor:
 
 
 # %%
-check("7.F", carried)
+check("7.G", carried)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
@@ -1122,7 +1122,7 @@ check("7.F", carried)
 # come from nowhere. A method of tensors does that.
 # </details>
 
-# %% [markdown] exercise="7.G"
+# %% [markdown] exercise="7.H"
 # The same model reads *a fox met* three times and prints the probabilities that it
 # gives to *a*, *e* and *t*, once as it comes out of training, once after `.eval()`.
 # Which of the two, `"A"` or `"B"`, has its **dropout active**?
@@ -1131,13 +1131,13 @@ check("7.F", carried)
 #     A  [0.1365 0.1309 0.1307]      B  [0.1499 0.1205 0.1361]
 #     A  [0.1365 0.1309 0.1307]      B  [0.1491 0.1345 0.1249]
 
-# %% exercise="7.G"
+# %% exercise="7.H"
 ### BEGIN SOLUTION
 with_dropout = "B"  # it differs from reading to reading
 ### END SOLUTION
 
 # %%
-check("7.G", with_dropout)
+check("7.H", with_dropout)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -1155,19 +1155,19 @@ for cell, model in models.items():  # what it costs if nobody calls .eval()
     print(f"{cell:4}: {bits[cell]:.2f} bits, with dropout left on {wrong:.2f}")
     assert wrong > bits[cell]
 
-# %% [markdown] exercise="7.H"
+# %% [markdown] exercise="7.J"
 # A formula says $\hat y = \mathrm{softmax}(W_y h + b_y)$, and `F.cross_entropy` has a
 # softmax inside. Someone writes both. Training runs, but for 61 characters the loss
 # stops near 3.14. Compute the **lowest** loss that this program can reach, to **three
 # decimals**.
 
-# %% exercise="7.H"
+# %% exercise="7.J"
 ### BEGIN SOLUTION
 lowest_loss = math.log(1 + 60 / math.e)  # the best logits are 1, 0, 0, ... 0
 ### END SOLUTION
 
 # %%
-check("7.H", lowest_loss)
+check("7.J", lowest_loss)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1187,7 +1187,7 @@ check("7.H", lowest_loss)
 # which removes *all* axes of length 1, turns the top **one** of a row into a bare
 # number without any axis.
 
-# %% locked=true tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"]
 rolled = torch.roll(alphabet.encode(line)[:24], -1)
 print("the true next one:", repr(line[1:25]))
 print("rolled:           ", repr(alphabet.decode(rolled)))
@@ -1218,14 +1218,14 @@ show_figure(
     "times z, plus the candidate times 1 - z, is the new h.",
 )
 
-# %% [markdown] exercise="7.N"
+# %% [markdown] exercise="7.K"
 # Write the step, with torch's order of the blocks: **r, z, n**. Both biases are needed,
 # as *r* is multiplied with one of them. (Papers disagree here. As published in 2014,
 # the GRU resets before the matrix, $W_h (r \odot h)$, and in another version z = 1
 # writes. We follow torch, and its weights: reset after the matrix, and z = 1 keeps.)
 
 
-# %% exercise="7.N"
+# %% exercise="7.K"
 def gru_step(
     x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b_x: Tensor, b_h: Tensor
 ) -> Tensor:
@@ -1255,7 +1255,7 @@ def gru_step(
 
 
 # %%
-check("7.N", gru_step)
+check("7.K", gru_step)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1268,14 +1268,14 @@ check("7.N", gru_step)
 # Two sums of 3 N columns, each cut into three. Two of the blocks are simply added.
 # </details>
 
-# %% [markdown] exercise="7.K"
+# %% [markdown] exercise="7.L"
 # Write `chances`, from which `sample` draws: divide by the temperature, keep only the
 # **k** most probable characters (**top-k**), apply the softmax. The k best are kept
 # **in each row**. The others get exactly 0, wherever the logits lie, and the kept ones
 # add up to 1. k = 1 must work.
 
 
-# %% exercise="7.K"
+# %% exercise="7.L"
 def chances(
     logits: Tensor, temperature: float = 1.0, top_k: int | None = None
 ) -> Tensor:
@@ -1298,7 +1298,7 @@ def chances(
 
 
 # %%
-check("7.K", chances)
+check("7.L", chances)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1312,14 +1312,14 @@ check("7.K", chances)
 # is compared with its own threshold.
 # </details>
 
-# %% [markdown] exercise="7.P"
+# %% [markdown] exercise="7.M"
 # Write the measurement for any cell: for each t, the norm of $\partial h_t / \partial
 # h_0$, which is the root of the sum of all squared entries.
 # `torch.autograd.functional.jacobian(f, h)` gives the matrix of one function at one
 # place.
 
 
-# %% exercise="7.P"
+# %% exercise="7.M"
 def influence(step, inputs: Tensor, h: Tensor) -> Tensor:
     """How strongly each later state depends on the first.
 
@@ -1345,7 +1345,7 @@ def influence(step, inputs: Tensor, h: Tensor) -> Tensor:
 
 
 # %%
-check("7.P", influence)
+check("7.M", influence)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1372,18 +1372,18 @@ print(f"largest eigenvalue of the trained RNN's W_h, in size: {largest:.2f}")
 
 # %% [markdown]
 # You may read that the state of an RNN fades because the eigenvalues of $W_h$ are all
-# below one. In our trained RNN the largest is above 1, and it fades anyway. What shrinks
-# the product are the slopes of the tanh, because units near −1 or 1 let almost nothing
-# through. Both factors matter, so measure the product.
+# below one. In our trained RNN the largest is above 1, and it fades anyway. What
+# shrinks the product are the slopes of the tanh, because units near −1 or 1 let almost
+# nothing through. Both factors matter, so measure the product.
 
-# %% [markdown] exercise="7.Q"
+# %% [markdown] exercise="7.N"
 # A page shows an unreadable sample of a plain RNN ("Hew, and serelt ..."), which read
 # 94,081 characters and wrote with its dropout on, and explains: it is not readable
 # *because of* the vanishing gradient. You have numbers now: the influence, the bits,
 # dropout left on, the tables of counts. **How much of the claim do they carry**, and
 # which experiment would settle it? Write six to eight sentences.
 
-# %% [markdown] answer="7.Q"
+# %% [markdown] answer="7.N"
 # ### BEGIN SOLUTION
 # **Model answer.** The effect is real: in our trained RNN the influence of a state on
 # later ones falls by orders of magnitude within some dozens of characters, so what lies
@@ -1433,7 +1433,7 @@ show_figure(
     "jumps from 0 to 1.",
 )
 
-# %% [markdown] exercise="7.A"
+# %% [markdown] exercise="7.P"
 # A neuron weighs its inputs, adds a bias, and applies an activation function. The
 # **sigmoid** gives 0 to 1, a probability or how far a gate is open, **tanh** a value
 # with a sign, and the **ReLU** is cheap. Their slopes decide how well a network learns.
@@ -1443,7 +1443,7 @@ show_figure(
 # any slope from 0 to 1 is right.)
 
 
-# %% exercise="7.A"
+# %% exercise="7.P"
 def slopes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """How steep sigmoid, tanh and ReLU are.
 
@@ -1461,7 +1461,7 @@ def slopes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 # %%
-check("7.A", slopes)
+check("7.P", slopes)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -1469,12 +1469,12 @@ check("7.A", slopes)
 # In the formulas stands the *value* of the function, not x. What do you compute first?
 # </details>
 
-# %% [markdown] exercise="7.B"
+# %% [markdown] exercise="7.Q"
 # The vocabulary is a string of characters, and a character's id is its place in it.
 # Write both directions: `decode(encode(text))` must give the text back.
 
 
-# %% exercise="7.B"
+# %% exercise="7.Q"
 def encode(text: str, characters: str) -> Tensor:
     """The place of each character in the vocabulary.
 
@@ -1498,7 +1498,7 @@ def decode(ids: Tensor, characters: str) -> str:
 
 
 # %%
-check("7.B", encode, decode)
+check("7.Q", encode, decode)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
