@@ -600,7 +600,7 @@ def sample(
     """
     read, state = ids, None  # nothing is read yet
     ### BEGIN SOLUTION
-    model.eval()
+    model.eval()  # no dropout while it writes
     for _ in range(length):
         logits, state = model(read, state)
         p = character_models.chances(logits[:, -1], temperature, top_k)  # (B, V)
