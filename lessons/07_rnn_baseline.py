@@ -3,27 +3,56 @@
 #
 # **How does a network remember what it has read, and for how long?**
 #
-# You need: lesson 06, and for the end lesson 02. Time: {minutes}. Run in one go, the
-# notebook takes {run time} on one core, most of it for the three trainings at the end.
-
-# %% [markdown] slide="subslide"
-# At the end of this lesson you can
-#
-# - write an RNN, an LSTM and a GRU from their formulas;
-# - cut a text into batches, and train through time without three classic bugs;
-# - sample text with temperature and top-k;
-# - measure how far back a network remembers, and argue about it with numbers.
+# You need: the training loop of lesson 06 and, near the end, attention (lesson 02).
+# Time: {minutes}. Run in one go, the notebook takes {run time} on one core, most of it
+# for four trainings.
 
 # %% [markdown] slide="notes"
-# 45 minutes: tables that run out of rows (5), the series by hand (5), batches and the
-# RNN, 7.C to 7.E (12), the three messages of 7.F (5), gates (8), curves and samples
-# (6), influence (4). Start the training cell before the break. Leave 7.A, 7.B, 7.K and
-# 7.P for the lab. Usual trouble: rows that do not go on, and which axis is time.
+# **1 minute.** Say: so far every word could look at every other. Today we go back to
+# the networks that could not, and that had to remember instead.
+#
+# Ask: who has heard of an LSTM, and what do the letters mean?
+#
+# Expect: "long short-term memory", and then a pause. By the end they have written one.
+
+# %% [markdown] slide="slide"
+# ## Reading through a keyhole
+#
+# > The animal did not cross the street because **it** was too tired.
+#
+# Suppose you may read this sentence only through a keyhole, letter by letter, and never
+# go back. All that you have besides is a postcard for your notes.
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: after every letter you may rewrite the card, but it does not grow.
+#
+# Ask: you arrive at *it*. What has to stand on your card by then?
+#
+# Expect: "the animal", "the whole sentence". Ask how they knew at *animal* that they
+# would need it.
+#
+# Say: a Transformer looks back. These networks have only the card.
+
+# %% [markdown] slide="skip"
+# When you arrive at *it*, the animal had better be on your card, and you have to have
+# written it down 40 letters ago, before you knew what for. A Transformer does not have
+# this problem, because at *it* it simply looks back. A **recurrent network** has it. It
+# keeps a vector of fixed size, its **hidden state**, which it computes at every step
+# from what it reads and from the state before. Of all that it has read, nothing else is
+# left.
+#
+# Here is one at work, an LSTM, which you will have written before this lesson is over,
+# with 128 numbers on its postcard. It reads 144 sonnets, character by character, and
+# guesses each time which one comes next. Every 200 steps of training it stops and
+# writes 60 characters of its own. What will it learn first: letters that
+# go together, the lengths of words, the ends of lines, or what the poems are about?
+# Write down your guess and run the cells. They take about half a minute, and you can
+# read on meanwhile.
 
 # %%
+import copy
 import math
 import textwrap
-import time
 from collections import Counter, defaultdict
 
 import torch
@@ -36,38 +65,102 @@ from helpers.corpora.sonnets import load_text, split_text
 from helpers.experiments import character_models
 from helpers.figures import recurrent as draw
 from helpers.figures import show_figure
+from helpers.figures.play import play
 from helpers.models import recurrent
 from helpers.student.own_parts import OwnParts
 from helpers.text import characters
+from helpers.text.count_table import CountTable
 
 _ = torch.manual_seed(7)
 
-# %% [markdown]
-# **Letters in shape comments**: `B` batch, `T` time (length), `V` vocabulary, `D` size
-# of an input, `N` size of the hidden state. Time is an axis like any other: (B, T, N).
-
-# %% [markdown] slide="slide"
-# ## Why: a table that runs out of rows
-#
-# Guess the next character of a text. The course brings 160 sonnets of its own. Every
-# tenth is held out. We measure in **bits per character**: the mean of
-# $-\log_2 p(\text{next})$ on text that was never seen.
-
-# %% tags=["nbval-check-output", "characters"]
+# %% tags=["nbval-check-output", "characters"] slide="skip"
 text = load_text()
-train_text, held_out_text = split_text(text)
+train_text, held_out_text = split_text(text)  # every tenth sonnet is held out
 alphabet = characters.Characters.of(text)
 print(f"{len(text):,} characters, {len(alphabet)} different ones")
 print(f"{len(train_text):,} to learn from, {len(held_out_text):,} held out")
 print(f"knowing nothing: log2({len(alphabet)}) = {math.log2(len(alphabet)):.2f} bits")
 
-# %% [markdown]
-# The oldest idea: count. For every piece of `context` characters, count what came after
-# it in the training text. (Each count gets 0.05 on top, or a character never seen there
-# would cost infinitely many bits.)
+# %% tags=["characters"] slide="skip"
+seed, where = 7, device()
+train_ids, held_out_ids = alphabet.encode(train_text), alphabet.encode(held_out_text)
+options = dict(batch_size=16, length=64, rate=0.01, held_out=held_out_ids, every=200)
 
 
-# %%
+def write(model: nn.Module, history: character_models.CharacterHistory) -> None:
+    """Print how good a model is by now, and what it writes."""
+    draws = torch.Generator().manual_seed(3)
+    said = character_models.sample(
+        model, alphabet, "The ", 60, temperature=0.7, generator=draws
+    )
+    print(f"step {history.steps[-1]:4}, {history.bits[-1]:.2f} bits: {said!r}")
+
+
+def learn(cell: str) -> tuple[nn.Module, character_models.CharacterHistory]:
+    """Train a network with 128 hidden units for 1,000 steps."""
+    torch.manual_seed(seed)
+    model = recurrent.CharacterModel(len(alphabet), 128, cell, 0.2).to(where)
+    return model, character_models.train_on_characters(
+        model, train_ids, 1000, name=cell, after=write, **options
+    )
+
+
+# %% tags=["characters"] slide="subslide"
+models, histories = {}, {}
+models["lstm"], histories["lstm"] = learn("lstm")
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: start it now, and let it write while you talk.
+#
+# Ask: what will it learn first: letters, words, lines, or sense?
+#
+# Expect: "words". Letters that go together come first, then spaces at the right
+# distance; sense does not come at all.
+#
+# Say: read each line aloud as it appears; `\n` is the end of a line. The bits are the
+# measure of today.
+
+# %% [markdown] slide="skip"
+# At step 0 the letters are drawn almost at random. After 200 steps there are letters
+# that can stand together, and spaces between them. Then more and more words are real
+# ones, and at no point does it make sense. The model goes on from its own output, so it
+# is **autoregressive**, like the decoder of lesson 05.
+
+# %% [markdown] slide="skip"
+# At the end of this lesson you can
+#
+# - write an RNN and an LSTM from their formulas, and train one on a text;
+# - carry a state from batch to batch without three classic bugs;
+# - compare a network with an honest rival, in bits per character;
+# - measure how far back a network remembers, and argue about it with numbers.
+
+# %% [markdown] slide="slide"
+# ## The rival: a table of counts
+#
+# How good is that? We measure **bits per character**: the mean of
+# $-\log_2 p(\text{next})$ on text that was never seen. Somebody who knows nothing but
+# the 61 characters needs 5.93.
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: a bit is one halving. Two bits fewer: four times as sure.
+#
+# Ask, before you press: a table of what came next, for every context of so many
+# characters. With how many is it best?
+#
+# Expect: "the more the better". It is best with three, and then gets worse.
+#
+# Say: look at the rows. Almost none of the long contexts was ever seen.
+
+# %% [markdown] slide="skip"
+# (Bits are the logarithm, to base 2, of the **perplexity** that other texts report.) Is
+# that good? To know it, we need a rival, and the oldest way to guess the next character
+# is to count. For every piece of `context` characters we count what came after it in
+# the training text. A character that never came there would get the probability 0 and
+# cost infinitely many bits, so every count gets 0.05 on top. With how many characters
+# of context should such a table be best? Guess, then run it.
+
+
+# %% slide="skip"
 def table_bits(context: int) -> tuple[float, int]:
     """Bits per held-out character of a table, and how many rows it has."""
     table = defaultdict(Counter)
@@ -81,298 +174,117 @@ def table_bits(context: int) -> tuple[float, int]:
     return bits / (len(held_out_text) - context), len(table)
 
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="fragment"
 by_counting = {}
 for context in range(6):
     by_counting[context], rows = table_bits(context)
     possible = len(alphabet) ** context
     print(f"{context} characters: {by_counting[context]:.2f} bits, ", end="")
     print(f"{rows:,} of {possible:,} rows seen")
-assert min(by_counting, key=by_counting.get) == 3
 
-# %% [markdown]
-# Memory helps: three characters of context save almost two bits against none. Then the
-# table gets worse, because most of its rows were never seen. A table does not know that
-# *the cat* and *the car* are alike. We need a memory of fixed size that **sums up**
-# what was read.
-
-# %% [markdown] slide="slide"
-# ## A neuron, and why it bends
+# %% [markdown] slide="subslide"
+# Memory helps, and then the table gets worse, because most of its rows were never seen.
+# But a row that is missing is no reason to give up: a shorter context was seen more
+# often, so ask that one. Every context mixes what it counted with what the context that
+# is one character shorter says, $p'$:
 #
-# Everything becomes numbers. A neuron weighs its inputs, adds a bias and bends the
-# result: $y = f(w \cdot x + b)$. The weights are learned, the bend $f$ is chosen.
-# Without a bend, a hundred layers are worth one.
+# $$p = \frac{n\,p_{\text{counted}} + d\,p'}{n + d}$$
+#
+# Here n is how often the context was seen, and d how many different characters came
+# after it. This is called **back-off** (by interpolation, after Witten and Bell).
 
-# %% tags=["nbval-check-output"]
-w, x, b = torch.tensor([0.5, -1.0]), torch.tensor([2.0, 0.7]), 0.3
-total = w @ x + b  # 1.0 - 0.7 + 0.3
-show("sum", total)
-for name, bend in (("sigmoid", torch.sigmoid), ("tanh", torch.tanh)):
-    show(name, bend(total))
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: the more often a context was seen, the more it is believed; if
+# everything came after it, it is believed less.
+#
+# Ask: what does a context that was never seen answer? Will this table beat the LSTM?
+#
+# Expect: whatever the shorter one says; "no".
+#
+# Say: with four characters it has 2.44 bits. Compare with the last line of the LSTM.
 
-# %% slide="subslide"
-show_figure(
-    draw.activations(),
-    "Three curves with their slopes. Sigmoid: from 0 to 1, steepest at 0 with slope "
-    "0.25. tanh: from -1 to 1, slope 1 at 0. ReLU: 0, then a straight line; its slope "
-    "jumps from 0 to 1.",
-)
-
-# %% [markdown]
-# The **sigmoid** gives 0 to 1: a probability, or how far a door is open. **tanh** gives
-# −1 to 1: a value with a sign. **ReLU** is cheap, and the usual choice in deep stacks
-# (lesson 04). The dashed slopes decide how well a network learns.
-
-# %% [markdown] exercise="7.A"
-# Give the slope of all three at every entry of `x`, by formula, not by autograd:
-# $\sigma' = \sigma(1-\sigma)$, $\tanh' = 1 - \tanh^2$, and for the ReLU look at the
-# figure. No slope may be NaN, not even where x is 0, 800 or −800. (At 0 the ReLU has a
-# corner: any slope from 0 to 1 is right there.)
-
-
-# %% exercise="7.A"
-def slopes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """How steep sigmoid, tanh and ReLU are.
-
-    Args:
-        x: any shape; 0 may occur, and numbers as large as 800 on both sides
-
-    Returns:
-        Three tensors of the shape and dtype of x: the slopes of sigmoid, tanh, ReLU.
-    """
-    ### BEGIN SOLUTION
-    s = torch.sigmoid(x)
-    t = torch.tanh(x)
-    return s * (1 - s), 1 - t**2, (x > 0).to(x.dtype)
-    ### END SOLUTION
-
-
-# %%
-check("7.A", slopes)
+# %% tags=["nbval-check-output"] slide="fragment"
+tables = {n: CountTable(train_text, n, alphabet.characters) for n in range(1, 7)}
+backing_off = {}
+for context, table in tables.items():
+    costs = table.bits(held_out_text)
+    backing_off[context] = sum(costs) / len(costs)
+    print(
+        f"{context} characters: {backing_off[context]:.2f} bits, {len(table):,} counts"
+    )
 
 # %% [markdown] slide="skip"
-# <details><summary>Hint: a question</summary>
-#
-# In the formulas stands the *value* of the function, not x. What do you compute first?
-# </details>
-
-# %%
-for name, slope in zip(
-    ("sigmoid", "tanh", "ReLU"), slopes(torch.tensor([-3.0, 1.0, 3.0])), strict=True
-):
-    show(name, slope)
-
-# %% [markdown] slide="slide"
-# ## By hand: a series with a memory
-#
-# Statistics knew it long before: the next value is a share of the last one plus
-# something new. AR(1): $y_t = \varphi\, y_{t-1} + \varepsilon_t$. Push once,
-# $\varepsilon = 1, 0, 0, \dots$, and watch the echo for $\varphi = 0.5$.
-
-# %% tags=["nbval-check-output"]
-push = [1.0] + [0.0] * 5
-y, plain = 0.0, []
-for now in push:
-    y = 0.5 * y + now
-    plain.append(y)
-print("AR(1):    ", [round(value, 4) for value in plain])
-
-# %% [markdown]
-# Halved at each step: 1, ½, ¼ ... An ARMA series also remembers the last *push*, with a
-# weight of its own: $y_t = \varphi\, y_{t-1} + \theta\, \varepsilon_{t-1} +
-# \varepsilon_t$. (In general it takes the last *p* values and *q* pushes.)
-
-# %% tags=["nbval-check-output"]
-y, before, averaged = 0.0, 0.0, []
-for now in push:
-    y = 0.5 * y + 0.4 * before + now
-    before = now
-    averaged.append(y)
-print("ARMA(1,1):", [round(value, 4) for value in averaged])
-
-# %% [markdown]
-# Now bend the AR(1) with a tanh: $h_t = \tanh(0.5\, h_{t-1} + x_t)$. Check the first
-# two with a calculator: tanh(1) = 0.7616, tanh(0.3808) = 0.3634. That is a recurrent
-# network with one hidden unit.
-
-# %% tags=["nbval-check-output"]
-h, bent = 0.0, []
-for now in push:
-    h = math.tanh(0.5 * h + now)
-    bent.append(h)
-print("with tanh:", [round(value, 4) for value in bent])
-
-# %%
-show_figure(
-    draw.echoes({"AR(1)": plain, "ARMA(1,1)": averaged, "with tanh": bent}),
-    "Three echoes of one push. AR(1) halves at each step from 1; ARMA(1,1) is at 0.9 "
-    "next and then halves; with tanh it starts at 0.76 and fades a little faster.",
-)
-
-# %% [markdown]
-# $h_t$ sums up the whole past in one number. Text needs more of them, say 512, and then
-# $\varphi$ becomes a matrix. All three echoes fade. Keep that in mind.
-
-# %% [markdown] slide="slide"
-# ## A text as numbers
-#
-# The vocabulary is a string of characters; a character's id is its place in it.
-
-# %% [markdown] exercise="7.B"
-# Write both directions. `decode(encode(text))` must give the text back.
-
-
-# %% exercise="7.B"
-def encode(text: str, characters: str) -> Tensor:
-    """The place of each character in the vocabulary.
-
-    Args:
-        text: T characters
-        characters: the vocabulary, each character once
-
-    Returns:
-        (T,), int64: the dtype of torch's indices
-    """
-    ### BEGIN SOLUTION
-    place = {one: number for number, one in enumerate(characters)}
-    return torch.tensor([place[one] for one in text])
-    ### END SOLUTION
-
-
-def decode(ids: Tensor, characters: str) -> str:
-    """The text that (T,) ids stand for."""
-    ### BEGIN SOLUTION
-    found = [characters[number] for number in ids.tolist()]
-    return "".join(found)
-    ### END SOLUTION
-
-
-# %%
-check("7.B", encode, decode)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint: a pointer</summary>
-#
-# A string can be indexed like a list. For the other direction build a dictionary once,
-# from character to place.
-# </details>
-
-# %%
-ids = encode("a hen", alphabet.characters)
-print(ids, repr(decode(ids, alphabet.characters)))
-
-# %% [markdown] slide="slide"
-# ## Batches that go on
-#
-# One long text, B rows at once. Lay it out in B long rows, then cut the rows into
-# pieces of T. Row 0 of the second batch **goes on** where row 0 of the first stopped:
-# so the memory after one batch is right for the next.
-
-# %% tags=["nbval-check-output"]
-line = "In a wood a fox met a hen."
-pieces = characters.batches(alphabet.encode(line), batch_size=2, length=4)
-for number, (x, y) in enumerate(pieces):
-    for row in range(2):
-        read, due = alphabet.decode(x[row]), alphabet.decode(y[row])
-        print(f"batch {number}, row {row}: reads {read!r}, should say {due!r}")
-
-# %% [markdown]
-# After *every* character the network predicts the next one: B · T predictions per
-# batch, not one.
-
-# %% [markdown]
-# This lesson follows a blog post, with code, that trained such networks; from here on
-# it is called **the source** (its title stands near the end). It speaks of "using the
-# last hidden state to predict the next word". In its code, too, *each* state predicts
-# its next *character*.
-
-# %% [markdown] exercise="7.C"
-# Write `batches`. With L characters there are n = (L − 1) // (B · T) batches: the last
-# target needs a character, too. Row b begins at place b · n · T. What is left over at
-# the end is not used.
-
-
-# %% exercise="7.C"
-def batches(ids: Tensor, batch_size: int, length: int) -> list[tuple[Tensor, Tensor]]:
-    """Cut a text into batches whose rows go on from batch to batch.
-
-    Args:
-        ids: (L,)
-        batch_size: B
-        length: T
-
-    Returns:
-        n pairs: input (B, T), and target (B, T), the next character of each
-    """
-    ### BEGIN SOLUTION
-    #: n = ...  # how many batches
-    #: inputs = ...  # (B, n * T)
-    #: targets = ...  # (B, n * T)
-    n = (len(ids) - 1) // (batch_size * length)
-    used = n * batch_size * length
-    inputs = ids[:used].reshape(batch_size, n * length)
-    targets = ids[1 : used + 1].reshape(batch_size, n * length)
-    columns = [slice(k * length, (k + 1) * length) for k in range(n)]
-    return [(inputs[:, some], targets[:, some]) for some in columns]
-    ### END SOLUTION
-
-
-# %%
-check("7.C", batches)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint 1: a question</summary>
-#
-# Write the numbers 0 to 12 in 2 rows of 6. Where do the pieces of length 3 lie? Which
-# number is the target of 11?
-# </details>
-# <details><summary>Hint 2: a pointer</summary>
-#
-# Two slices of `ids`, one of them moved by a character, both laid out with `reshape`.
-# Then cut along the time axis.
-# </details>
-# <details><summary>Hint 3: pseudocode</summary>
-#
-# count the batches; take the characters that are used; lay them out in B rows; the same
-# for the characters one further on; cut both into pieces of T columns.
-# </details>
-
-# %%
-for x, y in batches(torch.arange(14), 2, 3):
-    print(x.tolist(), "→", y.tolist())
-
-# %% [markdown]
-# The source moved its targets with `torch.roll(ids, -1)`. Find the wrong target below:
-# the roll takes the first character to the end. One target of 24 here, one of 7 · 128 ·
-# 100 = 89,600 there. Nobody would ever see it in a loss curve.
-
-# %% tags=["nbval-check-output"]
-rolled = torch.roll(alphabet.encode(line)[:24], -1)
-print("the true next one:", repr(line[1:25]))
-print("rolled:           ", repr(alphabet.decode(rolled)))
+# 2.44 bits, without any training. Look again at the bits of the LSTM's last line: this
+# is an honest rival. But with five and six characters it is worse again, so what
+# happened further back it can't use, and from *it* to *animal* it would need 40. We
+# want a memory that **sums up** what was read, and learns what is worth keeping.
 
 # %% [markdown] slide="slide"
 # ## The recurrent network
 #
 # $$h_t = \tanh(W_x x_t + W_h h_{t-1} + b) \qquad \text{logits}_t = W_y h_t + b_y$$
 #
-# The same weights at every step. $x_t$ is one-hot. $h_0$ is zero. Learned are three
-# matrices and two biases; the state is not learned, it is computed.
+# The same weights at every step. What is learned are three matrices and two biases; the
+# state is not learned, it is computed.
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: which of the letters in the formula are learned? Where does the
+# postcard stand?
+#
+# Expect: some take h for a weight. It is computed from each text, and h_0 is zero.
+#
+# Say: follow one letter through the picture. What was read first has to pass through
+# W_h at every step since.
 
 # %%
 show_figure(
-    draw.unrolled("hens,"),
-    "An RNN unrolled over the word hens. Each state gets an arrow from the state "
+    draw.unrolled("animal"),
+    "An RNN unrolled over the word animal. Each state gets an arrow from the state "
     "before (W_h) and from the character read (W_x), and sends one to the next "
     "character, which it predicts (W_y).",
 )
 
-# %% [markdown] exercise="7.D"
+# %% [markdown] slide="skip"
+# The character $x_t$ is **one-hot**, a vector with a single 1, so that $W_x$ holds a
+# column for each character. $W_h$ says what should become of the old state. The two are
+# added, with a bias, and the **tanh** squeezes every number of the sum into the range
+# from −1 to 1, so that no state can grow beyond all bounds. Such a function is called
+# an **activation function**. Then $W_y$ turns the new state into a raw score for each
+# character, a **logit**. (In shapes, `V` is the vocabulary, `D` the size of an input,
+# `N` that of the hidden state.)
+
+# %% slide="subslide"
+show_figure(
+    draw.cell_steps("rnn"),
+    "One step of an RNN, drawn in three: x of shape (B, D) goes through W_x and "
+    "becomes (B, N); h goes through W_h, and both are added, with the bias b; a tanh "
+    "makes the new state of it, again (B, N).",
+)
+
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: what are the shapes of W_x and W_h, if a row of each belongs to one
+# hidden unit?
+#
+# Expect: (D, N) from half of them. It is (N, D) and (N, N), as in `nn.Linear`.
+#
+# Say: so the batch, with its rows, needs a transpose. That is the next exercise.
+
+# %% [markdown] exercise="7.A"
 # Write one step, for a batch. The weights are laid out like those of `nn.Linear`: a row
-# per hidden unit.
+# for each hidden unit.
+
+# %% [markdown] slide="notes"
+# **3 minutes.** Say: you dictate, I type; one line may be enough.
+#
+# Ask: the formula has W x. Why does your line have x W?
+#
+# Expect: `W_x @ x`, which fails on the shapes, or does not fail if B = N. Let the check
+# speak.
+#
+# Say: this is `nn.RNNCell`.
 
 
-# %% exercise="7.D"
+# %% exercise="7.A"
 def rnn_step(x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor) -> Tensor:
     """Read one input per row.
 
@@ -387,13 +299,12 @@ def rnn_step(x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor) -> Tenso
         The new states, (B, N).
     """
     ### BEGIN SOLUTION
-    total = x @ W_x.T + h @ W_h.T + b  # (B, N)
-    return total.tanh()
+    return torch.tanh(x @ W_x.T + h @ W_h.T + b)  # (B, N)
     ### END SOLUTION
 
 
 # %%
-check("7.D", rnn_step)
+check("7.A", rnn_step)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -402,25 +313,14 @@ check("7.D", rnn_step)
 # What has to be turned, so that the D axes meet?
 # </details>
 
-# %% [markdown]
-# In torch this is `nn.RNNCell`. The check compared yours with the course's own step,
-# and the course's tests put `nn.RNNCell` through the same check. Here is the step of
-# the course's models against it, on copied weights.
-
-# %% tags=["nbval-check-output"]
-cell = nn.RNNCell(3, 5)
-x, h = torch.randn(2, 3), torch.randn(2, 5)
-read = F.linear(x, cell.weight_ih, cell.bias_ih)
-ours = recurrent.rnn_step(read, h, cell.weight_hh, cell.bias_hh)
-print("equal to nn.RNNCell:", torch.allclose(ours, cell(x, h), atol=1e-6))
-
-# %% [markdown] exercise="7.E"
+# %% [markdown] exercise="7.B"
 # Now the whole network, as a module: three `nn.Linear`, two of them with a bias, in
-# `__init__`; the loop over time in `forward`. It takes a state to go on with, and gives
-# the last one back. Gradients flow through both.
+# `__init__`, and the loop over time in `forward`. It takes a state to go on with and
+# gives the last one back, and gradients flow through both. No softmax: the logits go
+# into `F.cross_entropy` as they are.
 
 
-# %% exercise="7.E"
+# %% exercise="7.B"
 class RNN(nn.Module):
     """Reads characters and predicts, after each, the next one."""
 
@@ -447,11 +347,10 @@ class RNN(nn.Module):
             logits (B, T, V), and the state after the last character (B, N)
         """
         x = F.one_hot(ids, self.vocab_size).float()  # (B, T, V)
-        ### BEGIN SOLUTION
-        #: logits = []
         if state is None:
             state = x.new_zeros(len(x), self.hidden_size)
         logits = []
+        ### BEGIN SOLUTION
         for now in x.unbind(dim=1):  # (B, V)
             state = torch.tanh(self.W_x(now) + self.W_h(state))
             logits.append(self.W_y(state))
@@ -460,7 +359,7 @@ class RNN(nn.Module):
 
 
 # %%
-check("7.E", RNN)
+check("7.B", RNN)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -475,63 +374,696 @@ check("7.E", RNN)
 # </details>
 # <details><summary>Hint 3: pseudocode</summary>
 #
-# zeros if there is no state; for each time: new state from character and state, logits
+# for each time: new state from character and state, logits
 # from the new state; stack the logits along the time; return both.
 # </details>
 
-# %%
-logits, state = RNN(vocab_size=61, hidden_size=8)(alphabet.encode("a hen")[None])
-print("logits", tuple(logits.shape), "state", tuple(state.shape))
-
-# %% [markdown]
-# No softmax: the logits go into `F.cross_entropy` as they are. And nothing else in the
-# module: text, vocabulary, training loop and printing live elsewhere. The source had
-# all of it inside its `nn.Module`, where none of it can be used or tested alone.
-
 # %% [markdown] slide="slide"
-# ## How many weights?
+# ## Batches that go on
 #
-# The source reports 325,181 parameters and not the sizes. Count: $W_x$ is V·N, $W_h$ is
-# N·N, $b$ is N, $W_y$ is N·V, $b_y$ is V. With 61 characters, which N fits?
+# After every character the network predicts the next one, so a batch holds B · T tasks.
+# One text becomes B long rows, and the rows are cut into pieces of T characters.
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: row 0 of batch 0 stops at *The*. Where should row 0 of batch 1
+# begin, if the state is to be of any use?
+#
+# Expect: "at the next sentence". Right behind *The*: the card must fit what comes.
+#
+# Say: read the two rows down the page, one after the other.
 
 # %% tags=["nbval-check-output"]
-V = len(alphabet)
-for N in (256, 512, 1024):
-    print(f"N = {N}: {V * N + N * N + N + N * V + V:,}")
-assert V * 512 + 512**2 + 512 + 512 * V + V == 325_181
+line = "The animal did not cross."
+pieces = characters.batches(alphabet.encode(line), batch_size=2, length=4)
+for number, (x, y) in enumerate(pieces):
+    for row in range(2):
+        read, due = alphabet.decode(x[row]), alphabet.decode(y[row])
+        print(f"batch {number}, row {row}: reads {read!r}, should say {due!r}")
 
-# %% tags=["nbval-check-output"]
-big = recurrent.CharacterModel(V, 512, cell="rnn")
-count = sum(weight.numel() for weight in big.parameters())
-print(f"with torch's nn.RNN: {count:,}, that is {count - 325_181} more")
-assert count == 325_181 + 512
+# %% [markdown] slide="skip"
+# Follow row 0 through the three batches: it spells *The animal d*. Row 0 of a batch
+# **goes on** where row 0 of the batch before has stopped, so that the state after one
+# batch is the right one to begin the next with. If the pieces were shuffled, as in most
+# training, the state would belong to some other place in the text.
 
-# %% [markdown]
-# Hidden size 512 it was. torch's layer has 512 more: it keeps two biases, one beside
-# each matrix, where one would do. $W_h$ holds most of the weights (262,144): it decides
-# what is carried on from step to step.
+# %% [markdown] exercise="7.C"
+# Write `batches`. With L characters there are n = (L − 1) // (B · T) of them, because
+# the last target needs a character, too. Row b begins at place b · n · T. What is left
+# over at the end is not used.
 
-# %% [markdown]
-# The source trains on 94,081 characters with batches of 128 rows of 100, 7 of them per
-# pass, 300 passes, and reports 1 minute 23 seconds. How long would that take here? One
-# step:
+# %% [markdown] slide="notes"
+# **4 minutes.** Say: work it out on paper first, the numbers 0 to 12 in two rows of
+# six.
+#
+# Ask: in pieces of three, what stands in batch 1, row 0? Which number is the target of
+# 11?
+#
+# Expect: 3 4 5, and 12. The usual mistake is to cut first and lay out afterwards, so
+# that rows do not go on.
+#
+# Say: lay out, then cut; the check has a message for the other order.
+
+
+# %% exercise="7.C"
+def batches(ids: Tensor, batch_size: int, length: int) -> list[tuple[Tensor, Tensor]]:
+    """Cut a text into batches whose rows go on from batch to batch.
+
+    Args:
+        ids: (L,)
+        batch_size: B
+        length: T
+
+    Returns:
+        n pairs: input (B, T), and target (B, T), the next character of each
+    """
+    n = (len(ids) - 1) // (batch_size * length)
+    ### BEGIN SOLUTION
+    #: inputs = ...  # (B, n * T)
+    #: targets = ...  # (B, n * T)
+    used = n * batch_size * length
+    inputs = ids[:used].reshape(batch_size, n * length)
+    targets = ids[1 : used + 1].reshape(batch_size, n * length)
+    return list(zip(inputs.split(length, 1), targets.split(length, 1), strict=True))
+    ### END SOLUTION
+
 
 # %%
-x = torch.randint(V, (128, 100))
-start = time.perf_counter()
-F.cross_entropy(big(x)[0].flatten(0, 1), x.flatten()).backward()
-seconds = time.perf_counter() - start
-print(f"{seconds:.2f} s, so {300 * 7 * seconds / 60:.0f} minutes for 2,100 steps")
+check("7.C", batches)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# Write the numbers 0 to 12 in 2 rows of 6. Where do the pieces of length 3 lie? Which
+# number is the target of 11?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# Two slices of `ids`, one of them moved by a character, both laid out with `reshape`.
+# Then cut along the time axis.
+# </details>
+# <details><summary>Hint 3: pseudocode</summary>
+#
+# take the characters that are used; lay them out in B rows; the same
+# for the characters one further on; cut both into pieces of T columns.
+# </details>
 
 # %% [markdown] slide="slide"
-# ## Find the bug: three messages, one missing word
+# ## Train through time
 #
-# The state goes from batch to batch. So does its **history**: the graph that backward
-# walks. Here is the source's training loop in small, in three versions. Read the
-# messages before you go on.
+# The step is that of lesson 06, with two additions: the state is carried from batch to
+# batch, **cut off from its history**, and the gradient is **clipped**.
+
+# %% [markdown] slide="notes"
+# **1 minute.** Say: the state of batch 1 comes out of batch 0, and with it comes the
+# graph of all operations that made it.
+#
+# Ask: how far back would `backward` walk in batch 50, if nobody stopped it?
+#
+# Expect: "to the beginning". `detach()` keeps the numbers and drops the graph.
+#
+# Say: clipping shortens an arrow that has become too long, and keeps its direction.
+
+# %% [markdown] slide="skip"
+# Autograd remembers how the state was made, so from the next batch it would go back
+# through the batch before, and through the one before that. Between two batches
+# `state.detach()` keeps the numbers and drops the history. Learning then ends at the
+# border of the batch, T characters back, which is called **truncated backpropagation
+# through time**. And because the gradient of an early character is a product of many
+# matrices, it is now and then huge, so that a single step would ruin the weights.
+# **Gradient clipping** takes the length of the gradient of all parameters together and,
+# where that is more than `clip`, shortens it to `clip`: with a limit of 1 the gradient
+# (3, 4), of length 5, becomes (0.6, 0.8).
+
+# %% [markdown] exercise="7.D"
+# Write one **epoch**, that is, one pass over all batches. It begins with no state.
+# Return the **mean** loss, not the last one, which jumps about.
 
 
-# %% locked=true
+# %% exercise="7.D"
+def train_epoch(model, batches, optimizer, clip: float) -> float:
+    """Learn from every batch once.
+
+    Args:
+        model: takes ids (B, T) and a state or None; returns logits (B, T, V) and the
+            state (B, N). It may come in evaluation mode; train it in training mode
+        batches: pairs of input (B, T) and target (B, T), rows that go on
+        optimizer: holds the model's parameters
+        clip: the longest gradient; a longer one is shortened to this norm
+
+    Returns:
+        The mean of the batches' losses.
+    """
+    state, losses = None, []  # a loss for each batch
+    ### BEGIN SOLUTION
+    model.train()
+    for x, y in batches:
+        logits, state = model(x, state)
+        loss = F.cross_entropy(logits.flatten(0, 1), y.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+        state = state.detach()
+        losses.append(loss.item())
+    return sum(losses) / len(losses)
+    ### END SOLUTION
+
+
+# %%
+check("7.D", train_epoch)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# Which five calls did a step have in lesson 06? Between which two does the clipping
+# belong?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# `nn.utils.clip_grad_norm_` takes all parameters at once. `F.cross_entropy` wants the
+# vocabulary on axis 1, or all places in one axis.
+# </details>
+# <details><summary>Hint 3: pseudocode</summary>
+#
+# training mode; for each batch: logits and state, loss, clear, backward, clip, step,
+# cut the state off, note the loss; return the mean.
+# </details>
+
+# %% [markdown] slide="slide"
+# ## Let it write
+#
+# To write, the network reads a beginning, draws a character from its probabilities,
+# reads that one as well, and so on. Before the softmax the logits are divided by a
+# **temperature**.
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: four logits, 2, 1, 0 and −1. At which of the three temperatures
+# would you let a poet write?
+#
+# Expect: "high". Let them read the samples at 0.7 and at 2 in the lab.
+#
+# Say: below 1 the probable becomes more probable. And what has been read is not read
+# again: the state knows it.
+
+# %% tags=["nbval-check-output"]
+logits = torch.tensor([[2.0, 1.0, 0.0, -1.0]])  # (B=1, V=4)
+for temperature in (0.5, 1.0, 2.0):
+    show(f"temperature {temperature}", (logits / temperature).softmax(-1))
+
+# %% [markdown] exercise="7.E"
+# Write `sample`. It reads the whole beginning, then draws, and feeds each new character
+# with the state so far: what was read is not read again. Dropout must be off.
+# `character_models.chances(logits, temperature, top_k)` gives the probabilities, (B,
+# V), and `torch.multinomial` draws from them.
+
+
+# %% exercise="7.E"
+@torch.inference_mode()
+def sample(
+    model,
+    ids: Tensor,
+    length: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+) -> Tensor:
+    """Read a beginning and write on.
+
+    Args:
+        model: takes ids (B, T) and a state or None; returns logits (B, T, V), state
+        ids: (B, T), the beginning
+        length: how many characters to write
+        temperature: below 1, the probable becomes more probable
+        top_k: how many characters may be drawn at each step; None for all
+
+    Returns:
+        (B, T + length): the beginning and what was written
+    """
+    read, state = ids, None  # nothing is read yet
+    ### BEGIN SOLUTION
+    model.eval()  # no dropout while it writes
+    for _ in range(length):
+        logits, state = model(read, state)
+        p = character_models.chances(logits[:, -1], temperature, top_k)  # (B, V)
+        read = torch.multinomial(p, 1)  # (B, 1)
+        ids = torch.cat([ids, read], dim=1)
+    return ids
+    ### END SOLUTION
+
+
+# %%
+check("7.E", sample)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# The state knows all that was read. What does the model have to read in the second
+# step, and what in the first?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# The model returns logits for *every* place. Which of them stand behind the last
+# character?
+# </details>
+# <details><summary>Hint 3: pseudocode</summary>
+#
+# evaluation mode; read the beginning; repeat: probabilities from the last logits, draw
+# one, append it, read it with the state.
+# </details>
+
+# %% [markdown] slide="slide"
+# ## Your network learns to write
+#
+# Your batches, your RNN, your epoch and your sampling, on all the sonnets, with 128
+# hidden units. (`take` uses your answer where its check passes, else the course's.)
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: five epochs of 42 batches, in a few seconds.
+#
+# Ask: the letter frequencies alone give 4.46 bits. After how many epochs is the network
+# clearly below that? And what does it know that they do not?
+#
+# Expect: "after all of them"; it takes two. It knows which letters follow each other.
+#
+# Say: read the samples aloud, from top to bottom.
+
+
+# %% slide="skip"
+def one_step(kind: type[nn.Module]) -> None:
+    """What a step of training does, for such a network."""
+    logits, _ = kind(len(alphabet), 128)(train_ids[: 32 * 64].reshape(32, 64))
+    logits.square().mean().backward()
+
+
+mine = OwnParts()
+mine.take("7.C", batches)
+mine.take("7.B", RNN, step=one_step)
+mine.take("7.D", train_epoch)
+mine.take("7.E", sample)
+
+_ = torch.manual_seed(7)
+first_rnn = mine.RNN(len(alphabet), 128)
+optimizer = torch.optim.Adam(first_rnn.parameters(), lr=0.01)
+pieces = mine.batches(train_ids, 32, 64)
+beginning = alphabet.encode("The ")[None]  # (B=1, T)
+
+# %% slide="fragment"
+for epoch in range(6):
+    if epoch:
+        nats = mine.train_epoch(first_rnn, pieces, optimizer, clip=5.0)
+        assert epoch < 2 or nats / math.log(2) < 4
+        print(f"epoch {epoch}, {nats / math.log(2):.2f} bits: ", end="")
+    _ = torch.manual_seed(3)
+    said = mine.sample(first_rnn, beginning, 60, temperature=0.7)
+    print(repr(alphabet.decode(said[0])))
+print(mine)
+
+# %% [markdown] slide="skip"
+# The loss, here on the training text, comes in nats, with the natural logarithm, so we
+# divide it by ln 2 to get bits. By the second epoch your network has left the letter
+# frequencies behind (4.46 bits, the first row of the plain table), and after five it
+# spells like someone talking in their sleep. Now play with it: try the temperatures 0.3
+# and 1.5, or another beginning.
+
+# %% slide="skip"
+temperature, beginning = 0.7, "My love "
+
+said = mine.sample(first_rnn, alphabet.encode(beginning)[None], 120, temperature)
+print(alphabet.decode(said[0]))
+
+# %% [markdown] slide="slide"
+# ## A gate for the memory
+#
+# A plain RNN rewrites its whole card at every step. A **gate** is a small layer with a
+# sigmoid, so that its numbers lie between 0 and 1, *multiplied* with another signal: 1
+# lets it pass, 0 stops it. What it does at which moment is learned.
+
+# %% [markdown] slide="notes"
+# **1 minute.** Say: by hand. Four values are read, and one of them is to be kept.
+#
+# Ask, before you press: what stands in the cell after each step?
+#
+# Expect: 0.9 three times, then 0.2. Some let the 0.7 in.
+#
+# Say: nothing has worn the 0.9 down. A tanh at each step would have.
+
+# %% tags=["nbval-check-output"] slide="fragment"
+reads = [0.9, -0.4, 0.7, 0.2]
+write_gate, keep_gate = [1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0]
+cell, worn = 0.0, math.tanh(0.9)
+for value, i, f in zip(reads, write_gate, keep_gate, strict=True):
+    cell = f * cell + i * value
+    print(f"read {value:4.1f}: write {i:.0f}, keep {f:.0f} → cell {cell:.1f}")
+for _ in range(2):
+    worn = math.tanh(worn)
+print(f"0.9 after three times tanh: {worn:.2f}")
+
+# %% [markdown] slide="subslide"
+# ### LSTM: a cell and three gates
+#
+# $$i, f, o = \sigma(\cdot) \qquad g = \tanh(\cdot) \qquad c' = f \odot c + i \odot g
+# \qquad h' = o \odot \tanh(c')$$
+#
+# Each dot is $W_x x + W_h h + b$, with rows of its own in the three.
+
+# %% [markdown] slide="notes"
+# **3 minutes.** Say: the picture from left to right, with a finger on the formula: the
+# forget gate, then what is written, then what is shown.
+#
+# Ask: on the way from c to c', how many matrices are there, and how many tanh?
+#
+# Expect: "four". None: one product and one sum. That is the whole trick.
+#
+# Say: long *short-term* memory: a short-term memory that lasts.
+
+# %%
+show_figure(
+    draw.cell_steps("lstm"),
+    "One step of an LSTM, drawn in three. Forget: the cell c, (B, N), is multiplied "
+    "with the gate f, a sigmoid of x and h. Write: the gate i, a sigmoid, times g, a "
+    "tanh, is added, which gives the new cell. Show: its tanh is multiplied with the "
+    "gate o, which gives the new h.",
+)
+
+# %% [markdown] slide="skip"
+# The **long short-term memory** keeps two vectors. The cell $c$ is what it remembers,
+# and the hidden state $h$ is what it shows of that to the outside and to its own next
+# step. The **forget gate** *f* says how much of each number of the cell is kept. The
+# **input gate** *i* says how much of the candidate *g* is written. The **output gate**
+# *o* says how much is shown. From $c$ to $c'$ there is one multiplication and one
+# addition, and no matrix and no tanh, so where *f* is close to 1 the cell passes
+# through unchanged, and so does the gradient on its way back.
+
+# %% [markdown] exercise="7.F" slide="subslide"
+# Write the step. All four blocks stand below each other in one matrix, in torch's
+# order: **i, f, g, o**, N rows each.
+
+# %% [markdown] slide="notes"
+# **4 minutes.** Say: one sum gives all four blocks; you dictate how to cut it.
+#
+# Ask: which of the four goes through a tanh? Which c goes into h'?
+#
+# Expect: i, f, o, g, the order of the formula; the old c instead of the new one. Make
+# one of these mistakes and let the check talk.
+#
+# Say: this is `nn.LSTMCell`, and the next cell in the notebook lets your step write
+# with the weights that we trained at the beginning.
+
+
+# %% exercise="7.F"
+def lstm_step(
+    x: Tensor, h: Tensor, c: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Read one input per row.
+
+    Args:
+        x: (B, D)
+        h: (B, N), the hidden state before
+        c: (B, N), the cell before
+        W_x: (4 N, D), blocks i, f, g, o
+        W_h: (4 N, N), likewise
+        b: (4 N,), likewise
+
+    Returns:
+        h' and c', (B, N) each
+    """
+    ### BEGIN SOLUTION
+    #: total = ...  # (B, 4 N)
+    total = x @ W_x.T + h @ W_h.T + b
+    i, f, g, o = total.chunk(4, dim=1)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c
+    ### END SOLUTION
+
+
+# %%
+check("7.F", lstm_step)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# One sum gives all four blocks, (B, 4 N). How do you split it into four?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# `chunk` cuts an axis into equal parts. Three of them go through one function, one
+# through another.
+# </details>
+# <details><summary>Hint 3: pseudocode</summary>
+#
+# sum; four parts; an activation function for each; new cell from what is kept and what
+# is written; new h from the new cell.
+# </details>
+
+# %% [markdown] slide="skip"
+# The LSTM from the beginning is only numbers. Put them into *your* step, and it writes,
+# with the logits of torch's own layer but for rounding.
+
+# %%
+mine.take("7.F", lstm_step)
+trained = copy.deepcopy(models["lstm"]).cpu().eval()
+
+
+class Lent(nn.Module):
+    """Your step with the weights of the trained LSTM."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.output = trained.recurrent, trained.output
+
+    def forward(self, ids: Tensor, state: tuple | None = None) -> tuple:
+        """(B, T) ids -> logits (B, T, V), and the state h, c."""
+        layer = self.layer
+        b = layer.bias_ih_l0 + layer.bias_hh_l0
+        h, c = state or torch.zeros(2, len(ids), 128)
+        shown = []
+        for x in F.one_hot(ids, len(alphabet)).float().unbind(1):  # (B, V)
+            h, c = mine.lstm_step(x, h, c, layer.weight_ih_l0, layer.weight_hh_l0, b)
+            shown.append(h)
+        return self.output(torch.stack(shown, 1)), (h, c)
+
+
+with torch.no_grad():
+    unseen = held_out_ids[None, :200]
+    apart = (Lent()(unseen)[0] - trained(unseen)[0]).abs().max()
+print("the same logits:", bool(apart < 1e-3))
+assert apart < 1e-3
+draws = torch.Generator().manual_seed(5)
+print(character_models.sample(Lent(), alphabet, "The ", 120, temperature=0.7,
+                              generator=draws))  # fmt: skip
+
+# %% [markdown] slide="slide"
+# ## Three networks and a table
+#
+# A plain RNN and a **GRU**, the LSTM's younger sister with two gates, now train on the
+# same text: the same 1,000 steps, batches and learning rate, 128 hidden units each.
+
+# %% [markdown] slide="notes"
+# **1 minute.** Ask, before you press: order the four, the RNN, the LSTM, the GRU and
+# the table, and write your order down.
+#
+# Expect: nearly all put the table last.
+#
+# Say: start it, and look at the samples while it runs.
+
+# %% tags=["characters"] slide="fragment"
+for cell in ("rnn", "gru"):
+    print(cell.upper())
+    models[cell], histories[cell] = learn(cell)
+
+# %% tags=["characters"] slide="subslide"
+bits = {cell: history.bits[-1] for cell, history in histories.items()}
+for cell, model in models.items():
+    size = sum(weight.numel() for weight in model.parameters())
+    seconds = histories[cell].seconds
+    print(f"{cell:5}: {bits[cell]:.2f} bits, {size:7,} parameters, {seconds:3.0f} s")
+print(f"table: {backing_off[4]:.2f} bits, {len(tables[4]):7,} counts")
+
+levels = {"plain table": min(by_counting.values()), "back-off": backing_off[4]}
+show_figure(
+    draw.learning_curves(histories, levels),
+    "Bits per held-out character of three networks, against steps and against seconds. "
+    "The RNN ends near the plain table, the LSTM near the table with back-off, the "
+    "GRU below both. The RNN takes the fewest seconds.",
+)
+assert bits["gru"] < bits["lstm"] < bits["rnn"] and bits["gru"] < backing_off[4]
+assert backing_off[4] < bits["rnn"]
+assert abs(bits["lstm"] - backing_off[4]) < 0.08
+
+# %% [markdown] slide="notes"
+# **3 minutes.** Ask: what would you write into the abstract of your paper?
+#
+# Expect: "networks beat counting". Only one of the three does.
+#
+# Say: the table of 1991 beats the plain RNN, and the LSTM is level with it. What the
+# networks have, in exchange: a size that does not grow with the text, and a vector that
+# gradients go through, so that a translator can be built on it.
+
+# %% [markdown] slide="skip"
+# On a text of this size, a table of counts beats the plain RNN and is level with the
+# LSTM, and only the GRU is better, by about a tenth of a bit. Step for step the gated
+# networks are ahead of the plain one, but a step of theirs costs more, so look at the
+# plot on the right as well. All this is one seed and one size. Of the four learning
+# rates that we tried, this one suits the plain RNN best, and at none of them does it
+# reach the table (`python -m tools.experiments character_rates`).
+#
+# So is a network worth the trouble? Not for these bits. But the table grows with every
+# text that it reads, while the network keeps its size. The table looks back four
+# characters, and more made it worse, while nothing in the formula of a network limits
+# how far it can look. And its state is a vector that a gradient goes through, so it can
+# become part of something larger, as in lesson 08.
+
+# %% [markdown] slide="slide"
+# ## What does one unit know?
+#
+# A state is 128 numbers. Colour a sonnet by **one** of them.
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: this network has never seen this sonnet. Each letter has the
+# colour of one hidden unit, after the network has read that letter.
+#
+# Ask: what does this unit seem to know?
+#
+# Expect: "where in the line we are". Move the slider: most units say nothing to us.
+#
+# Say: we searched 128 units for it, on other sonnets. A unit may know what nobody asked
+# for.
+
+# %% [markdown] slide="skip"
+# Nobody told the network about lines, and yet what it writes has lines. Does anything
+# in it know how far along a line it is? We searched for it on the training text: which
+# of the LSTM's 128 units goes up or down most steadily from the beginning of a line to
+# its end? Here it is, on a sonnet that the network has never seen. Each character has
+# the colour of that unit after it was read. Why might the first line look different?
+# Then move the slider through the others, and change the network. Many of them will
+# tell you nothing. Can you find one that knows about spaces, or about capital letters?
+#
+# <details><summary>The first line</summary>
+#
+# The unit starts to count at the end of a line, and before the first line the network
+# has not read one.
+# </details>
+
+
+# %% slide="skip"
+def states_of(cell: str, some: str) -> Tensor:
+    """The hidden state after each character of a text, (T, N)."""
+    one_hot = F.one_hot(alphabet.encode(some), len(alphabet)).float()
+    with torch.no_grad():
+        return models[cell].recurrent(one_hot[None].to(where))[0][0].cpu()
+
+
+def steadiness(cell: str, some: str) -> Tensor:
+    """Correlation of each unit with the place in the line, (N,)."""
+    places = [n - some.rfind("\n", 0, n + 1) for n in range(len(some))]
+    both = torch.cat([states_of(cell, some).T, torch.tensor([places]).float()])
+    return torch.corrcoef(both)[-1, :-1]
+
+
+unit = steadiness("lstm", train_text[:20_000]).abs().argmax().item()
+seen, unseen = (steadiness("lstm", some)[unit] for some in (train_text, held_out_text))
+print(f"unit {unit}: correlation {seen:.2f} in training text, {unseen:.2f} in held-out")
+
+# %% slide="fragment"
+poem = held_out_text.split("\n\n")[0]
+states = {cell.upper(): states_of(cell, poem) for cell in models}
+play(draw.one_unit(poem, states, ("LSTM", unit)))
+
+# %% [markdown] slide="slide"
+# ## How long does it remember?
+#
+# From *animal* to *it* there are 40 characters. How much of the state at *animal* is
+# left at *it*? Nudge the first state a little, and see how much the later one moves.
+
+# %% [markdown] slide="notes"
+# **3 minutes.** Say: the derivative of the later state with respect to the earlier one
+# is a product of one matrix for each step. The curve is its size.
+#
+# Ask, before you press: a plain RNN, 40 steps: what is left of 1?
+#
+# Expect: "a tenth". Let them read it off, it is a log scale.
+#
+# Say: a straight line on a log scale takes the same share at each step. The gated ones
+# fade as well, but slowly. What can't be felt can't be learned: that is the vanishing
+# gradient.
+
+# %% [markdown] slide="skip"
+# This is a question about the matrix of derivatives $\partial h_t / \partial h_0$, and
+# by the chain rule it is a product of t matrices, one for each step. If they shrink
+# what they are multiplied with, the past fades. The gradient that should teach the
+# network to keep something passes through the same product on its way back, so it
+# **vanishes** with it. Below is the size of this product in the three trained networks,
+# at 16 places in held-out sonnets, where 1 means that everything is still there. Draw
+# your guess for the plain RNN before you look, on a log scale, up to 60 characters.
+
+# %% slide="skip"
+windows = torch.stack([held_out_ids[n : n + 100] for n in range(0, 8000, 500)])
+typical = {}  # (cell, part of the state) -> (T,), geometric mean over 16 places
+for cell, model in models.items():
+    faded = recurrent.influence(model, windows.to(where), warm_up=40)
+    for part, norms in faded.items():
+        typical[cell, part] = norms.log().mean(0).exp().cpu()
+
+TIRED = "The animal did not cross the street because it was too tired."
+far = TIRED.index("it was") - TIRED.index("animal")
+for (cell, part), norms in typical.items():
+    at = ", ".join(f"{norms[t - 1]:.0e} ({t})" for t in (1, 10, 20, far))
+    print(f"{cell:4} by {part}_0: {at}")
+
+# %% slide="fragment"
+curves = {}
+for (cell, part), norms in typical.items():
+    style = {**draw.CELL_STYLES[cell], "marker": "" if part == "h" else "."}
+    curves[f"{cell.upper()}, by ${part}_0$"] = (norms, style)
+show_figure(
+    draw.influences(curves),
+    "Influence of the first state on later ones, on a log scale, against the distance "
+    "in characters, for RNN, LSTM and GRU.",
+)
+assert far == 40
+assert typical["rnn", "h"][39] < 0.1 * typical["lstm", "c"][39]
+assert typical["rnn", "h"][39] < 0.1 * typical["gru", "h"][39]
+
+# %% [markdown] slide="skip"
+# The RNN's curve is nearly straight on the log scale, which means that each step takes
+# the same share away, and at 40 characters about a hundred-thousandth is left. An LSTM
+# has two states to ask about, and the cell lasts longer than the hidden state. It
+# fades, too, and so does the GRU, but over 40 characters, about a line of a sonnet,
+# both keep far more than ten times as much. None of this says that a network uses what
+# is left, only that it is there to be used.
+
+# %% [markdown] slide="slide"
+# ## What the Transformer changes
+#
+# Between any two places, attention needs **one** step, whatever their distance, and all
+# places are worked on at once. The price is a score for every pair:
+#
+# | length | RNN: steps in a row | attention: steps | scores |
+# |---|---|---|---|
+# | 10 | 10 | 1 | 100 |
+# | 100 | 100 | 1 | 10,000 |
+# | 1,000 | 1,000 | 1 | 1,000,000 |
+
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: 1,000 characters. How many steps lie between the first and the
+# last, in an RNN and in attention? Who pays what?
+#
+# Expect: 999 and 1; a million scores.
+#
+# Say: the state of an RNN waits for the one before it, so no graphics card can work on
+# all of them at once. When it writes, a Transformer goes step by step, too.
+
+# %% [markdown] slide="slide"
+# ## Bugs from the wild
+#
+# Five mistakes from published programs.
+#
+# **The history that was kept.** Someone carries the state from batch to batch and
+# forgets to cut it off. Here is that loop in small, in three versions: as it is, with
+# the `retain_graph=True` that the first message suggests, and with a state that is cut
+# in the wrong place. What does each of the messages complain about?
+
+
+# %% locked=true tags=["nbval-check-output"]
 def three_batches(keep_graph: bool, bare_logits: bool = False) -> str:
     """Train on three batches, the state carried on; what happens?"""
     torch.manual_seed(0)
@@ -551,7 +1083,6 @@ def three_batches(keep_graph: bool, bare_logits: bool = False) -> str:
     return "no error"
 
 
-# %% tags=["nbval-check-output"]
 versions = {
     "as it is": three_batches(keep_graph=False),
     "with retain_graph=True": three_batches(keep_graph=True),
@@ -560,42 +1091,13 @@ versions = {
 for name, message in versions.items():
     print(textwrap.fill(f"{name}: {message}", 88), "\n")
 
-# %% [markdown]
-# The first message *suggests* `retain_graph=True`. The source followed it. The second
-# one says why that is no cure: backward walks into batch 1 again, whose weights the
-# optimizer has changed meanwhile. The published program can't get past its second batch
-# (torch 2.13). The third version cuts the history, but in the wrong place.
-
-# %% [markdown]
-# And without the optimizer there is no message at all, only a graph that grows with
-# each batch. Count its nodes:
+# %% [markdown] exercise="7.G"
+# The first message *suggests* `retain_graph=True`. The second says why that does not
+# help: `backward` walks into batch 1 again, whose weights the optimizer has changed.
+# What has to happen to the state between two batches?
 
 
-# %% tags=["nbval-check-output"]
-def nodes_behind(tensor: Tensor) -> int:
-    """How many operations backward would walk through."""
-    seen, todo = set(), [tensor.grad_fn]
-    while todo:
-        node = todo.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
-            todo += [before for before, _ in node.next_functions]
-    return len(seen)
-
-
-W, state = nn.Linear(4, 4), torch.zeros(1, 4)
-for number in range(1, 5):
-    for _ in range(5):
-        state = torch.tanh(W(state) + 1)
-    print(f"after batch {number}: {nodes_behind(state)} nodes")
-
-# %% [markdown] exercise="7.F" slide="subslide"
-# What has to happen to the state between two batches? It must keep its numbers, and
-# lose its history. Backpropagation then ends at the batch's border: this is called
-# *truncated backpropagation through time*.
-
-
-# %% exercise="7.F"
+# %% exercise="7.G"
 def carried(state: Tensor) -> Tensor:
     """The state as the next batch should get it.
 
@@ -611,7 +1113,7 @@ def carried(state: Tensor) -> Tensor:
 
 
 # %%
-check("7.F", carried)
+check("7.G", carried)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
@@ -620,77 +1122,52 @@ check("7.F", carried)
 # come from nowhere. A method of tensors does that.
 # </details>
 
-# %%
-leaf = torch.ones(1, 2, requires_grad=True)
-new = carried(leaf * 2)
-print(new, "history:", new.grad_fn)
-
-# %% [markdown]
-# A trap nearby: cutting off does not copy. The tensor from the course's answer
-# **shares its memory** with the old one, and whoever writes into one in place changes
-# both. (A `.clone()` has memory of its own.) A second name is no copy, either.
-
-# %% tags=["nbval-check-output"]
-first = torch.zeros(2)
-kept = [first, recurrent.detached(first), first.clone()]
-first += 1
-print([one.tolist() for one in kept])
-
-# %% [markdown] exercise="7.G" slide="subslide"
-# The same model reads *a fox met* three times and prints the chances that it gives to
-# *a*, *e* and *t*. Once as it comes out of training, once after `.eval()`. Which of the
-# two, `"A"` or `"B"`, has its **dropout active**?
+# %% [markdown] exercise="7.H"
+# The same model reads *a fox met* three times and prints the probabilities that it
+# gives to *a*, *e* and *t*, once as it comes out of training, once after `.eval()`.
+# Which of the two, `"A"` or `"B"`, has its **dropout active**?
 #
 #     A  [0.1365 0.1309 0.1307]      B  [0.1453 0.1242 0.1331]
 #     A  [0.1365 0.1309 0.1307]      B  [0.1499 0.1205 0.1361]
 #     A  [0.1365 0.1309 0.1307]      B  [0.1491 0.1345 0.1249]
 
-# %% exercise="7.G"
+# %% exercise="7.H"
 ### BEGIN SOLUTION
 with_dropout = "B"  # it differs from reading to reading
 ### END SOLUTION
 
 # %%
-check("7.G", with_dropout)
+check("7.H", with_dropout)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
 #
-# Dropout draws anew, in every call, which units it sets to 0. What does that do to
+# In every call, dropout draws again which units it sets to 0. What does that do to
 # three readings of the same text?
 # </details>
 
-# %% [markdown]
-# The program that printed it:
+# %%
+for cell, model in models.items():  # what it costs if nobody calls .eval()
+    with torch.no_grad():
+        logits, _ = model.train()(held_out_ids[None, :-1].to(where))
+    wrong = F.cross_entropy(logits[0].cpu(), held_out_ids[1:]).item() / math.log(2)
+    model.eval()
+    print(f"{cell:4}: {bits[cell]:.2f} bits, with dropout left on {wrong:.2f}")
+    assert wrong > bits[cell]
 
-# %% tags=["nbval-check-output"]
-_ = torch.manual_seed(0)
-letters = characters.Characters(" aefmotx")
-wobbly = recurrent.CharacterModel(len(letters), 32, "rnn", dropout=0.5)
-for name, training in (("A", False), ("B", True)):
-    wobbly.train(mode=training)
-    for _ in range(3):
-        logits, _ = wobbly(letters.encode("a fox met")[None])
-        show(name, logits[0, -1].softmax(-1)[letters.encode("aet")])
+# %% [markdown] exercise="7.J"
+# A formula says $\hat y = \mathrm{softmax}(W_y h + b_y)$, and `F.cross_entropy` has a
+# softmax inside. Someone writes both. Training runs, but for 61 characters the loss
+# stops near 3.14. Compute the **lowest** loss that this program can reach, to **three
+# decimals**.
 
-# %% [markdown]
-# The source never switches to evaluation before it samples. At each step the last layer
-# gets only half of the state, another half each time. What that costs, you will measure
-# on a trained model below.
-
-# %% [markdown] exercise="7.H" slide="subslide"
-# A third bug. The formula in the source is $\hat y = \mathrm{softmax}(W_y h + b_y)$,
-# and `F.cross_entropy` has a softmax inside. Someone writes both. Training runs, but
-# for 61 characters the loss stops near 3.14. Compute the **lowest** loss that this
-# program can reach, to **three decimals**.
-
-# %% exercise="7.H"
+# %% exercise="7.J"
 ### BEGIN SOLUTION
 lowest_loss = math.log(1 + 60 / math.e)  # the best logits are 1, 0, 0, ... 0
 ### END SOLUTION
 
 # %%
-check("7.H", lowest_loss)
+check("7.J", lowest_loss)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -705,365 +1182,50 @@ check("7.H", lowest_loss)
 # </details>
 
 # %% [markdown]
-# A perfect prediction, softmaxed once too often, for three sizes of the vocabulary:
+# **Two that no loss curve shows.** Targets made by `torch.roll(ids, -1)` take the first
+# character of the text to its end: find the wrong one below. And a blind `squeeze()`,
+# which removes *all* axes of length 1, turns the top **one** of a row into a bare
+# number without any axis.
 
 # %% tags=["nbval-check-output"]
-for size in (2, 5, 61):
-    perfect = F.one_hot(torch.tensor([0]), size).float()  # (1, V), probabilities
-    show(f"V = {size}", F.cross_entropy(perfect, torch.tensor([0])), digits=3)
-
-# %% [markdown] slide="slide"
-# ## Train through time
-#
-# The step of lesson 06 with two additions: the state is carried from batch to batch,
-# and the gradient is **clipped**. Backward through T steps multiplies T matrices; now
-# and then the product is huge, and one step would ruin the weights.
-
-# %% tags=["nbval-check-output"]
-gradient = torch.tensor([3.0, 4.0])  # of length 5
-for clip in (10.0, 1.0):
-    factor = min(1.0, clip / gradient.norm().item())
-    show(f"clip {clip:4.1f}", gradient * factor)
-
-# %% [markdown]
-# Clipping by norm shortens the arrow and keeps its direction. All parameters together
-# make one long arrow.
-
-# %% [markdown] exercise="7.J"
-# Write one pass over the batches. It begins with no state. Return the **mean** loss,
-# not the last one (the source prints the last, which jumps about).
-
-
-# %% exercise="7.J"
-def train_epoch(model, batches, optimizer, clip: float) -> float:
-    """Learn from every batch once.
-
-    Args:
-        model: takes ids (B, T) and a state or None; returns logits (B, T, V) and the
-            state (B, N). It may come in evaluation mode; train it in training mode
-        batches: pairs of input (B, T) and target (B, T), rows that go on
-        optimizer: holds the model's parameters
-        clip: the longest gradient; a longer one is shortened to this norm
-
-    Returns:
-        The mean of the batches' losses.
-    """
-    ### BEGIN SOLUTION
-    #: losses = []  # one for each batch
-    model.train()
-    state, losses = None, []
-    for x, y in batches:
-        logits, state = model(x, state)
-        loss = F.cross_entropy(logits.flatten(0, 1), y.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimizer.step()
-        state = state.detach()
-        losses.append(loss.item())
-    return sum(losses) / len(losses)
-    ### END SOLUTION
-
-
-# %%
-check("7.J", train_epoch)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint 1: a question</summary>
-#
-# Which five calls did a step have in lesson 06? Between which two does the clipping
-# belong?
-# </details>
-# <details><summary>Hint 2: a pointer</summary>
-#
-# `nn.utils.clip_grad_norm_` takes all parameters at once. `F.cross_entropy` wants the
-# vocabulary on axis 1, or all places in one axis.
-# </details>
-# <details><summary>Hint 3: pseudocode</summary>
-#
-# training mode; no state yet; for each batch: logits and state, loss, clear, backward,
-# clip, step, cut the state off, note the loss; return the mean.
-# </details>
-
-# %% [markdown]
-# Put your parts together. `take` uses yours where the check passes, else the course's.
-# Two passes over all sonnets, hidden size 64:
-
-# %%
-mine = OwnParts()
-mine.take("7.C", batches)
-mine.take("7.E", RNN)
-mine.take("7.J", train_epoch)
-
-# %%
-_ = torch.manual_seed(7)
-first_rnn = mine.RNN(V, 64)
-optimizer = torch.optim.Adam(first_rnn.parameters(), lr=0.01)
-pieces = mine.batches(alphabet.encode(train_text), 32, 64)
-for number in range(2):
-    nats = mine.train_epoch(first_rnn, pieces, optimizer, clip=5.0)
-    print(f"pass {number + 1}: {nats / math.log(2):.2f} bits per character")
-assert nats / math.log(2) < 3.8
-
-# %% [markdown]
-# The loss is in nats, so we divide by ln 2. Knowing nothing costs log2(61) = 5.93 bits.
-# After two passes the loss is already below what letter frequencies alone give (4.46
-# bits, the first line of the table at the top).
-
-# %% [markdown] slide="slide"
-# ## Write: temperature and top-k
-#
-# From logits to a character: divide by a **temperature**, keep the **k** likeliest,
-# softmax, draw. Temperature below 1 makes the likely likelier; above 1 all gets more
-# equal.
-
-# %% tags=["nbval-check-output"]
-logits = torch.tensor([[2.0, 1.0, 0.0, -1.0]])  # (B=1, V=4)
-for temperature in (0.5, 1.0, 2.0):
-    show(f"temperature {temperature}", (logits / temperature).softmax(-1))
-
-# %% [markdown] exercise="7.K"
-# Write `chances`. The k best are kept **in each row**; the others get exactly 0,
-# wherever the logits lie, and the kept ones share out 1. k = 1 must work.
-
-
-# %% exercise="7.K"
-def chances(
-    logits: Tensor, temperature: float = 1.0, top_k: int | None = None
-) -> Tensor:
-    """From logits to chances.
-
-    Args:
-        logits: (B, V), of any size: all of them may be near -200
-        temperature: above 0
-        top_k: how many to keep in each row, from 1 to V; None keeps all
-
-    Returns:
-        (B, V), each row adds up to 1
-    """
-    ### BEGIN SOLUTION
-    if top_k is not None:
-        smallest_kept = logits.topk(top_k, dim=-1).values[:, -1:]  # (B, 1)
-        logits = logits.masked_fill(logits < smallest_kept, float("-inf"))
-    return F.softmax(logits / temperature, dim=-1)
-    ### END SOLUTION
-
-
-# %%
-check("7.K", chances)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint 1: a question</summary>
-#
-# Which logit becomes a chance of 0 (lesson 06)? What is the smallest logit that you
-# keep in a row?
-# </details>
-# <details><summary>Hint 2: a pointer</summary>
-#
-# `topk` returns the k largest along an axis, in order. Keep the axis, so that each row
-# is compared with its own threshold.
-# </details>
-
-# %%
-show("k = 2", chances(torch.tensor([[2.0, 1.0, 0.0, -1.0]]), top_k=2))
-
-# %% [markdown]
-# The source's top-k fails for k = 1: it squeezes away *all* axes of length 1, and a
-# choice from a bare number is none. It also draws with numpy, so torch's seed has no
-# say in it. One generator for all, and no blind `squeeze`. (Another one, in its
-# `forward`, does nothing, until somebody tries a hidden size of 1.)
-
-# %% locked=true tags=["nbval-check-output"]
+rolled = torch.roll(alphabet.encode(line)[:24], -1)
+print("the true next one:", repr(line[1:25]))
+print("rolled:           ", repr(alphabet.decode(rolled)))
 best = torch.tensor([[0.3, 0.9, 0.1]]).topk(1)
-p, index = best.values.numpy().squeeze(), best.indices.numpy().squeeze()
-try:
-    len(p)
-except TypeError as error:
-    print(f"{type(error).__name__}: {error}; shapes {p.shape} and {index.shape}")
-
-# %% [markdown] exercise="7.L"
-# Now write text. Read the whole beginning, then draw, and feed each new character with
-# the state so far: what was read is not read again. Dropout must be off. Use your
-# `chances`, or `character_models.chances` from the course, and `torch.multinomial`.
-
-
-# %% exercise="7.L"
-def sample(
-    model,
-    ids: Tensor,
-    length: int,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-) -> Tensor:
-    """Read a beginning and write on.
-
-    Args:
-        model: takes ids (B, T) and a state or None; returns logits (B, T, V), state
-        ids: (B, T), the beginning
-        length: how many characters to write
-        temperature: see `chances`
-        top_k: see `chances`
-
-    Returns:
-        (B, T + length): the beginning and what was written
-    """
-    ### BEGIN SOLUTION
-    #: state = None  # nothing is read yet
-    model.eval()
-    read, state = ids, None
-    with torch.inference_mode():
-        for _ in range(length):
-            logits, state = model(read, state)
-            p = character_models.chances(logits[:, -1], temperature, top_k)  # (B, V)
-            read = torch.multinomial(p, 1)  # (B, 1)
-            ids = torch.cat([ids, read], dim=1)
-    return ids
-    ### END SOLUTION
-
-
-# %%
-check("7.L", sample)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint 1: a question</summary>
-#
-# The state knows all that was read. What does the model have to read in the second
-# step, and what in the first?
-# </details>
-# <details><summary>Hint 2: a pointer</summary>
-#
-# The model returns logits for *every* place. Which of them stand behind the last
-# character?
-# </details>
-# <details><summary>Hint 3: pseudocode</summary>
-#
-# evaluation mode; read the beginning; repeat: chances from the last logits, draw one,
-# append it, read it with the state.
-# </details>
-
-# %%
-start = alphabet.encode("The ")[None]
-_ = torch.manual_seed(0)
-print(alphabet.decode(sample(first_rnn, start, 120, temperature=0.7)[0]))
-
-# %% [markdown]
-# After two passes it spells like someone talking in their sleep. Better networks
-# follow.
+print("squeezed:", best.values.shape, "→", best.values.squeeze().shape)
 
 # %% [markdown] slide="slide"
-# ## A door for the memory
+# ## Going further
 #
-# A plain RNN rewrites its whole state at each step. A **gate** is a small layer with a
-# sigmoid, *multiplied* onto another signal: 1 lets it pass, 0 stops it, and the network
-# learns when. By hand: keep a number until it is needed.
+# From here on everything is optional. What follows builds the GRU and the sampler of
+# this lesson, measures the memory by your own code, and looks back at what was there
+# before: a neuron, and a series with a memory.
 
-# %% tags=["nbval-check-output"]
-reads = [0.9, -0.4, 0.7, 0.2]
-write, keep = [1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0]
-cell = 0.0
-for value, i, f in zip(reads, write, keep, strict=True):
-    cell = f * cell + i * value
-    print(f"read {value:4.1f}: write {i:.0f}, keep {f:.0f} → cell {cell:.1f}")
-
-# %% [markdown]
-# 0.9 survives two steps untouched; a tanh at each step would have worn it down. Gates
-# and attention "are all just activation functions", says the source. No: the sigmoid
-# alone is one. A gate is a learned layer, and what it does is **multiply**. (Attention
-# is neither: it is a weighted mean whose weights hang on the data.)
-
-# %% [markdown] slide="slide"
-# ## LSTM: a cell and three gates
-#
-# $$i, f, o = \sigma(\cdot) \qquad g = \tanh(\cdot) \qquad c' = f \odot c + i \odot g
-# \qquad h' = o \odot \tanh(c')$$
-#
-# Each dot is $W_x x + W_h h + b$, with rows of its own. The cell $c$ remembers, $h$ is
-# what it shows. Input gate *i*, forget gate *f*, candidate *g*, output gate *o*.
-
-# %% [markdown] exercise="7.M"
-# Write the step. All four blocks lie below each other in one matrix, in torch's order:
-# **i, f, g, o**, N rows each.
-
-
-# %% exercise="7.M"
-def lstm_step(
-    x: Tensor, h: Tensor, c: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Read one input per row.
-
-    Args:
-        x: (B, D)
-        h: (B, N), what was shown before
-        c: (B, N), the cell before
-        W_x: (4 N, D), blocks i, f, g, o
-        W_h: (4 N, N), likewise
-        b: (4 N,), likewise
-
-    Returns:
-        h' and c', (B, N) each
-    """
-    ### BEGIN SOLUTION
-    #: total = ...  # (B, 4 N)
-    total = x @ W_x.T + h @ W_h.T + b
-    i, f, g, o = total.chunk(4, dim=1)
-    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-    h = torch.sigmoid(o) * torch.tanh(c)
-    return h, c
-    ### END SOLUTION
-
-
-# %%
-check("7.M", lstm_step)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint 1: a question</summary>
-#
-# One sum gives all four blocks, (B, 4 N). How do you split it into four?
-# </details>
-# <details><summary>Hint 2: a pointer</summary>
-#
-# `chunk` cuts an axis into equal parts. Three of them go through one function, one
-# through another.
-# </details>
-# <details><summary>Hint 3: pseudocode</summary>
-#
-# sum; four parts; bend each; new cell from what is kept and what is written; new h from
-# the new cell.
-# </details>
-
-# %%
-torch_cell = nn.LSTMCell(3, 5)
-x, h, c = torch.randn(2, 3), torch.randn(2, 5), torch.randn(2, 5)
-bias = torch_cell.bias_ih + torch_cell.bias_hh
-yours = lstm_step(x, h, c, torch_cell.weight_ih, torch_cell.weight_hh, bias)
-for one, other in zip(yours, torch_cell(x, (h, c)), strict=True):
-    print("equal to nn.LSTMCell:", torch.allclose(one, other, atol=1e-6))
-
-# %% [markdown]
-# Why it helps: the way from $c$ to $c'$ is a multiplication by *f*, with no matrix and
-# no tanh in it. Where f is close to 1, the cell and its gradient pass unchanged.
-
-# %% [markdown] slide="slide"
-# ## GRU: two gates and no cell
+# %% [markdown] slide="subslide"
+# ### GRU: two gates and no cell
 #
 # $$r, z = \sigma(\cdot) \qquad n = \tanh(W_x x + b_x + r \odot (W_h h + b_h)) \qquad
 # h' = (1 - z) \odot n + z \odot h$$
 #
-# One gate *z* decides between old and new. The reset gate *r* hides the past from the
-# candidate *n*.
+# The **update gate** *z* decides between old and new. The **reset gate** *r* hides the
+# past from the candidate *n*.
 
-# %% [markdown]
-# Papers disagree. The GRU of 2014, as published, resets **before** the matrix:
-# $W_h (r \odot h)$. Others turn the update gate around as well: there z = 1 writes
-# (Chung et al. 2014). All of it works, when trained that way. We follow torch (and its
-# weights): reset **after** the matrix, z = 1 keeps.
+# %%
+show_figure(
+    draw.cell_steps("gru"),
+    "One step of a GRU, drawn in three. Reset: what W_h makes of h is multiplied with "
+    "the gate r. The candidate: that, plus W_x x, goes through a tanh. Old or new: h "
+    "times z, plus the candidate times 1 - z, is the new h.",
+)
 
-# %% [markdown] exercise="7.N"
+# %% [markdown] exercise="7.K"
 # Write the step, with torch's order of the blocks: **r, z, n**. Both biases are needed,
-# as *r* is multiplied onto one of them.
+# as *r* is multiplied with one of them. (Papers disagree here. As published in 2014,
+# the GRU resets before the matrix, $W_h (r \odot h)$, and in another version z = 1
+# writes. We follow torch, and its weights: reset after the matrix, and z = 1 keeps.)
 
 
-# %% exercise="7.N"
+# %% exercise="7.K"
 def gru_step(
     x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b_x: Tensor, b_h: Tensor
 ) -> Tensor:
@@ -1093,7 +1255,7 @@ def gru_step(
 
 
 # %%
-check("7.N", gru_step)
+check("7.K", gru_step)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1106,149 +1268,60 @@ check("7.N", gru_step)
 # Two sums of 3 N columns, each cut into three. Two of the blocks are simply added.
 # </details>
 
-# %%
-torch_cell, x, h = nn.GRUCell(3, 5), torch.randn(2, 3), torch.randn(2, 5)
-yours = gru_step(
-    x, h, torch_cell.weight_ih, torch_cell.weight_hh, torch_cell.bias_ih,
-    torch_cell.bias_hh,
-)  # fmt: skip
-print("equal to nn.GRUCell:", torch.allclose(yours, torch_cell(x, h), atol=1e-6))
+# %% [markdown] exercise="7.L"
+# Write `chances`, from which `sample` draws: divide by the temperature, keep only the
+# **k** most probable characters (**top-k**), apply the softmax. The k best are kept
+# **in each row**. The others get exactly 0, wherever the logits lie, and the kept ones
+# add up to 1. k = 1 must work.
 
-# %% [markdown] slide="slide"
-# ## See it on something real: three networks, one text
+
+# %% exercise="7.L"
+def chances(
+    logits: Tensor, temperature: float = 1.0, top_k: int | None = None
+) -> Tensor:
+    """From logits to probabilities.
+
+    Args:
+        logits: (B, V), of any size: all of them may be near -200
+        temperature: above 0
+        top_k: how many to keep in each row, from 1 to V; None keeps all
+
+    Returns:
+        (B, V), each row adds up to 1
+    """
+    ### BEGIN SOLUTION
+    if top_k is not None:
+        smallest_kept = logits.topk(top_k, dim=-1).values[:, -1:]  # (B, 1)
+        logits = logits.masked_fill(logits < smallest_kept, float("-inf"))
+    return F.softmax(logits / temperature, dim=-1)
+    ### END SOLUTION
+
+
+# %%
+check("7.L", chances)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
 #
-# RNN, LSTM and GRU, 128 hidden units each, on the sonnets: the same 1,000 steps, the
-# same batches, rate and dropout (0.2). torch's own layers do the work: same formulas,
-# compiled code.
-
-# %% tags=["characters"]
-seed, where = 7, device()
-train_ids, held_out_ids = alphabet.encode(train_text), alphabet.encode(held_out_text)
-options = dict(batch_size=16, length=64, rate=0.01, held_out=held_out_ids, every=200)
-
-# %% tags=["characters"]
-models, histories = {}, {}
-for cell in ("rnn", "lstm", "gru"):
-    torch.manual_seed(seed)
-    models[cell] = recurrent.CharacterModel(len(alphabet), 128, cell, 0.2).to(where)
-    histories[cell] = character_models.train_on_characters(
-        models[cell], train_ids, 1000, name=cell, **options
-    )
-
-# %% tags=["characters"]
-bits = {cell: history.bits[-1] for cell, history in histories.items()}
-for cell, model in models.items():
-    size = sum(weight.numel() for weight in model.parameters())
-    seconds = histories[cell].seconds
-    print(f"{cell:4}: {size:7,} weights, {seconds:3.0f} s, {bits[cell]:.2f} bits")
-assert bits["lstm"] < bits["rnn"] and bits["gru"] < bits["rnn"]
-
-# %%
-levels = {f"table, {n} characters": by_counting[n] for n in (2, 3)}
-show_figure(
-    draw.learning_curves(histories, levels),
-    "Bits per held-out character of three networks, against steps and against seconds. "
-    "The RNN ends near the best table of counts, LSTM and GRU clearly lower. The RNN "
-    "takes the fewest seconds.",
-)
-assert max(bits["lstm"], bits["gru"]) < min(by_counting.values())
-
-# %% [markdown]
-# For the same **steps**, the gated networks win. A step of theirs costs more, so look
-# at the **time** as well, on the right. And look at the dotted lines: in our runs the
-# plain RNN ends about where a table of three characters stands. LSTM and GRU know more
-# than any of our tables.
-
-# %% [markdown]
-# Honest limits: one setting, one small text. The same hidden size is not the same
-# number of weights, and the rate falls to 0 over just these steps. One good run may be
-# luck. So the maintainers have a command, `python -m tools.experiments characters`,
-# that repeats it with other seeds; `longer_rnn` in its place gives the RNN three times
-# the steps.
-
-# %% [markdown] slide="subslide"
-# Now let them write. The same beginning, the same temperature:
-
-# %%
-for cell, model in models.items():
-    draws = torch.Generator().manual_seed(3)
-    written = character_models.sample(
-        model, alphabet, "The river ", 160, temperature=0.7, generator=draws
-    )
-    print(f"--- {cell}\n{written}\n")
-
-# %% [markdown]
-# Lines, capitals, commas, many real words, little sense. Count the real words,
-# 3,000 characters of each, and at the same time see what exercise 7.G costs: the bits
-# on held-out text with dropout left on.
-
-
-# %%
-def known_words(text: str) -> float:
-    """The share of words that occur in the training text."""
-    known = set(words_of(train_text))
-    found = words_of(text)[1:-1]  # the first and the last may be cut
-    return sum(word in known for word in found) / len(found)
-
-
-def words_of(text: str) -> list[str]:
-    """Lower-case words, without punctuation."""
-    return "".join(c.lower() if c.isalpha() else " " for c in text).split()
-
-
-# %%
-real_words = {}
-for cell, model in models.items():
-    draws = torch.Generator().manual_seed(4)
-    written = character_models.sample(
-        model, alphabet, "\n", 3000, temperature=0.7, generator=draws
-    )
-    real_words[cell] = known_words(written)
-    print(f"{cell:4}: {real_words[cell]:.0%} of the words are known")
-
-
-# %%
-def bits_in_training_mode(model) -> float:
-    """Bits per held-out character with dropout active: the missing line."""
-    x, y = held_out_ids[:-1].to(where), held_out_ids[1:].to(where)
-    with torch.no_grad():
-        logits, _ = model.train(mode=True)(x[None])
-    return F.cross_entropy(logits[0], y).item() / math.log(2)
-
-
-for cell, model in models.items():
-    wrong = bits_in_training_mode(model)
-    print(f"{cell:4}: {bits[cell]:.2f} bits, with dropout left on {wrong:.2f}")
-    assert wrong > bits[cell]
-
-# %% [markdown] slide="slide"
-# ## How long does it remember?
+# Which logit becomes a probability of 0 (lesson 06)? What is the smallest logit that
+# you keep in a row?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
 #
-# How much does $h_t$ change when $h_0$ is nudged? The answer is a matrix of
-# derivatives, $\partial h_t / \partial h_0$. By the chain rule it is a product of t
-# matrices, one per step. If they shrink, the past fades; then also the gradient of what
-# should be learned from it: it **vanishes**.
+# `topk` returns the k largest along an axis, in order. Keep the axis, so that each row
+# is compared with its own threshold.
+# </details>
 
-# %% [markdown]
-# By hand, for the AR(1) and one unit with a tanh: the derivative of a step is 0.5, and
-# 0.5 times the slope of the tanh.
-
-# %% tags=["nbval-check-output"]
-h, product = 0.0, 1.0
-for step, now in enumerate([1.0, 0.5, 0.5, 0.5], start=1):
-    h = math.tanh(0.5 * h + now)
-    product *= 0.5 * (1 - h**2)
-    print(f"after {step} steps: AR(1) {0.5**step:.4f}, with tanh {product:.4f}")
-
-# %% [markdown] exercise="7.P"
-# Write it for any cell: for each t, the norm of $\partial h_t / \partial h_0$, the root
-# of the sum of all squared entries. `torch.autograd.functional.jacobian(f, h)` gives
-# the matrix of one function at one place.
+# %% [markdown] exercise="7.M"
+# Write the measurement for any cell: for each t, the norm of $\partial h_t / \partial
+# h_0$, which is the root of the sum of all squared entries.
+# `torch.autograd.functional.jacobian(f, h)` gives the matrix of one function at one
+# place.
 
 
-# %% exercise="7.P"
+# %% exercise="7.M"
 def influence(step, inputs: Tensor, h: Tensor) -> Tensor:
-    """How strongly each later state hangs on the first.
+    """How strongly each later state depends on the first.
 
     Args:
         step: takes an input (D,) and a state (N,), returns the next state (N,)
@@ -1256,11 +1329,10 @@ def influence(step, inputs: Tensor, h: Tensor) -> Tensor:
         h: (N,), the first state
 
     Returns:
-        (T,) of any float dtype, the norm of dh_t / dh_0 for t = 1 to T
+        (T,), the norm of dh_t / dh_0 for t = 1 to T
     """
-    ### BEGIN SOLUTION
-    #: norms = []
     norms, product = [], torch.eye(len(h), dtype=h.dtype)
+    ### BEGIN SOLUTION
     for x in inputs:
         one_step = torch.autograd.functional.jacobian(
             lambda past, x=x: step(x, past), h
@@ -1273,7 +1345,7 @@ def influence(step, inputs: Tensor, h: Tensor) -> Tensor:
 
 
 # %%
-check("7.P", influence)
+check("7.M", influence)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1283,173 +1355,198 @@ check("7.P", influence)
 # </details>
 # <details><summary>Hint 2: a pointer</summary>
 #
-# Begin with the identity: before any step, $h_0$ hangs on itself. Each step multiplies
-# one matrix on.
+# The product begins with the identity, because before any step $h_0$ is itself. Each
+# step multiplies it with one more matrix. On which side?
 # </details>
 # <details><summary>Hint 3: pseudocode</summary>
 #
-# product = identity; for each input: matrix of this step at this state; multiply it on;
-# go one step; note the norm.
+# for each input: the matrix of this step at this state; the product with it; go one
+# step; note the norm.
 # </details>
-
-# %%
-draws = torch.Generator().manual_seed(1)
-W = torch.randn(6, 6, generator=draws) / 6**0.5
-inputs = torch.zeros(5, 6)
-show("a random RNN", influence(lambda x, h: torch.tanh(W @ h + x), inputs, W[0]))
-
-# %% [markdown]
-# And on the trained networks: 16 places in held-out sonnets, up to 60 characters ahead.
-# The norms are divided by that of the identity, so that 1 means "all is still there".
-# For the LSTM there are two questions: how does $h_t$ hang on $h_0$, and how on the
-# cell $c_0$?
-
-# %%
-places = range(0, 16 * 500, 500)
-windows = torch.stack([held_out_ids[n : n + 100] for n in places])  # (16, 100)
-faded = {
-    cell: recurrent.influence(model, windows.to(where), warm_up=40)
-    for cell, model in models.items()
-}
-typical = {
-    (cell, part): norms.log().mean(0).exp().cpu()  # (T,), geometric mean
-    for cell, found in faded.items()
-    for part, norms in found.items()
-}
-
-# %%
-for (cell, part), norms in typical.items():
-    at = ", ".join(f"{norms[t - 1]:.1e} ({t})" for t in (1, 5, 10, 20, 50))
-    print(f"{cell:4} by {part}_0: {at}")
-assert typical["rnn", "h"][49] < 0.1 * typical["lstm", "c"][49]
-assert typical["rnn", "h"][49] < 0.1 * typical["gru", "h"][49]
-
-# %%
-curves = {}
-for (cell, part), norms in typical.items():
-    style = {**draw.CELL_STYLES[cell], "marker": "" if part == "h" else "."}
-    curves[f"{cell.upper()}, by ${part}_0$"] = (norms, style)
-show_figure(
-    draw.influences(curves),
-    "Influence of the first state on later ones, on a log scale, against the distance "
-    "in characters, for RNN, LSTM and GRU.",
-)
-
-# %% [markdown]
-# On a log scale the RNN's line is straight: each step takes the same share, and after
-# 20 characters hardly anything is left. The gated networks fade, too, but slowly: over
-# 50 characters, about a line of a sonnet, they keep orders of magnitude more.
-
-# %% [markdown]
-# A common belief: the state fades because the eigenvalues of $W_h$ are below 1. Look:
 
 # %%
 W_h = models["rnn"].recurrent.weight_hh_l0.detach().cpu()
 largest = torch.linalg.eigvals(W_h).abs().max()
-print(f"largest eigenvalue of the RNN's W_h, in size: {largest:.2f}")
 assert largest > 1
+print(f"largest eigenvalue of the trained RNN's W_h, in size: {largest:.2f}")
 
 # %% [markdown]
-# Above 1. What shrinks the product are the slopes of the tanh: units near −1 or 1 let
-# almost nothing through (exercise 7.A). Both factors count, so measure the product.
+# You may read that the state of an RNN fades because the eigenvalues of $W_h$ are all
+# below one. In our trained RNN the largest is above 1, and it fades anyway. What
+# shrinks the product are the slopes of the tanh, because units near −1 or 1 let almost
+# nothing through. Both factors matter, so measure the product.
 
-# %% [markdown] exercise="7.Q" slide="subslide"
-# The source shows an unreadable sample ("Hew, and serelt ...") and says: not readable
+# %% [markdown] exercise="7.N"
+# A page shows an unreadable sample of a plain RNN ("Hew, and serelt ..."), which read
+# 94,081 characters and wrote with its dropout on, and explains: it is not readable
 # *because of* the vanishing gradient. You have numbers now: the influence, the bits,
-# dropout left on, the table of counts, the size of the text. **How much of the claim do
-# they carry**, and which experiment would settle it? Write six to eight sentences.
+# dropout left on, the tables of counts. **How much of the claim do they carry**, and
+# which experiment would settle it? Write six to eight sentences.
 
-# %% [markdown] answer="7.Q"
+# %% [markdown] answer="7.N"
 # ### BEGIN SOLUTION
 # **Model answer.** The effect is real: in our trained RNN the influence of a state on
-# later ones falls by orders of magnitude within some dozens of characters. So nothing
-# that lies further back can be used, or learned from. But a word is five or six
-# characters long, and at that distance the influence is still there. The fading
-# explains why a sample has no rhyme and no thread; it does not explain misspelt words.
-# Nearer causes are known for the source's sample: dropout was active while it was
-# written, which costs bits here, too, and 94,000 characters are little to learn a
-# language from. The LSTM, whose cell keeps more, has fewer bits, but its sample still
-# makes little sense. So the fading can't be the only cause. To settle it I would change
-# one thing at a time: the same model with dropout off, the same model on ten times the
-# text, and an LSTM with as many weights, and compare bits and known words over several
-# seeds.
+# later ones falls by orders of magnitude within some dozens of characters, so what lies
+# further back can hardly be used, or learned from. But a word is five or six characters
+# long, and at that distance the influence is still there. The fading may explain why a
+# sample has no rhyme and no thread; it does not explain misspelt words. Nearer causes
+# are known: dropout was active while it was written, which costs bits here, too, and
+# 94,081 characters are little to learn a language from. A table of counts that looks
+# back four characters needs no more bits than our LSTM, so most of what these networks
+# know lies close by. To settle it I would change one thing at a time, dropout off, ten
+# times the text, an LSTM of the same size, and compare bits over several seeds.
 #
 # **Rubric (3 points).** 1: reads the influence as a distance and relates it to the
 # length of words or lines. 1: names a nearer cause with a number from this lesson
-# (dropout, amount of text, training). 1: proposes an experiment that changes one thing.
+# (dropout, amount of text, the table of counts). 1: proposes an experiment that changes
+# one thing.
 # ### END SOLUTION
 
 # %% [markdown] slide="slide"
-# ## Your own LSTM reads the sonnets
+# ### A series with a memory
 #
-# The trained LSTM is only weights. Put them into *your* step, read a held-out line
-# character by character, and compare the logits with torch's.
-
-# %%
-mine.take("7.M", lstm_step)
-
-# %%
-lstm = models["lstm"].cpu().eval()
-layer, h, c = lstm.recurrent, torch.zeros(1, 128), torch.zeros(1, 128)
-weights = (layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0 + layer.bias_hh_l0)
-ids = held_out_ids[:200]
-with torch.no_grad():
-    said = []
-    for x in F.one_hot(ids, V).float():
-        h, c = mine.lstm_step(x[None], h, c, *weights)
-        said.append(lstm.output(h))
-    apart = (torch.cat(said) - lstm(ids[None])[0][0]).abs().max()
-print("the same logits:", bool(apart < 1e-3))
-assert apart < 1e-3
-
-# %% [markdown] slide="slide"
-# ## What the Transformer changes
-#
-# An RNN must go step by step: $h_{100}$ waits for $h_{99}$. Attention compares all
-# places at once, in a few large multiplications. And between any two places lies
-# **one** step, not their distance. The price: scores for every pair.
+# Statistics had memories long before networks. In **ARMA** models a value depends on
+# the last value and on the last random push: $y_t = \varphi\, y_{t-1} + \theta\,
+# \varepsilon_{t-1} + \varepsilon_t$. With $\theta = 0$ this is AR(1), and with a tanh
+# around it, it looks like a recurrent network with one unit. (RNNs do not descend from
+# it; they came from the study of the brain and of language.) Push once and watch the
+# echo. Which of the three is the slowest to fade?
 
 # %% tags=["nbval-check-output"]
-print(" length | RNN: steps, longest path | attention: steps, path, scores")
-for length in (10, 100, 1000):
-    print(f"{length:7} | {length:6} {length - 1:10} | {1:6} {1:6} {length**2:10,}")
+echoes = {"AR(1)": [], "ARMA(1,1)": [], "with tanh": []}
+y, before, both, h = 0.0, 0.0, 0.0, 0.0
+for push in [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]:
+    y = 0.5 * y + push
+    both = 0.5 * both + 0.4 * before + push
+    h = math.tanh(0.5 * h + push)
+    before = push
+    for name, value in zip(echoes, (y, both, h), strict=True):
+        echoes[name].append(value)
+for name, values in echoes.items():
+    print(f"{name:9}:", [round(value, 4) for value in values])
 
-# %% [markdown]
-# (Per layer and head, and for learning. When it *writes*, a Transformer goes step by
-# step, too.) Short paths at the price of n² scores: lesson 02 measured when that price
-# bites.
+# %% slide="subslide"
+show_figure(
+    draw.activations(),
+    "Three curves with their slopes. Sigmoid: from 0 to 1, steepest at 0 with slope "
+    "0.25. tanh: from -1 to 1, slope 1 at 0. ReLU: 0, then a straight line; its slope "
+    "jumps from 0 to 1.",
+)
 
-# %% [markdown] slide="subslide"
-# | year | step on the way | here |
-# |---|---|---|
-# | 1927, 1951 | autoregression; ARMA | above |
-# | 1990 | simple RNN | 7.D |
-# | 1997, 2000 | LSTM, and its forget gate | 7.M |
-# | 2014 | GRU; encoder-decoder of two RNNs; attention on top | 7.N, lesson 08 |
-# | 2017 | attention alone: the Transformer | lessons 02 to 06 |
-# | 2019 | a decoder on much text: GPT-2 | lessons 10, 11 |
+# %% [markdown] exercise="7.P"
+# A neuron weighs its inputs, adds a bias, and applies an activation function. The
+# **sigmoid** gives 0 to 1, a probability or how far a gate is open, **tanh** a value
+# with a sign, and the **ReLU** is cheap. Their slopes decide how well a network learns.
+# Give all three slopes at every entry of `x`, by formula and not by autograd: $\sigma'
+# = \sigma(1-\sigma)$, $\tanh' = 1 - \tanh^2$, and for the ReLU look at the figure. No
+# slope may be NaN, not even where x is 0, 800 or −800. (At 0 the ReLU has a corner, and
+# any slope from 0 to 1 is right.)
 
-# %% [markdown]
-# The source of this lesson, a blog post titled "Attention is all you need, part 1", set
-# out to walk this road to a GPT-2 and ends after the simple RNN. You walk on:
-# translation with two RNNs in lesson 08, and in lesson 10 a GPT against this LSTM, on
-# the same text.
 
-# %% [markdown] slide="slide"
-# ## What you can now do
-#
-# - Write RNN, LSTM and GRU, equal to torch's on the same weights.
-# - Lay a text out in batches that go on, and train through time, cut and clipped.
-# - Sample with temperature and top-k, with the dropout off.
-# - Say in bits what a memory is worth, and in norms how far it reaches.
-#
-# **Try it.** Another text: `load_text("my_book.txt")`. Other settings: hidden size,
-# length T, rate, dropout 0. Which network profits most?
+# %% exercise="7.P"
+def slopes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """How steep sigmoid, tanh and ReLU are.
+
+    Args:
+        x: any shape; 0 may occur, and numbers as large as 800 on both sides
+
+    Returns:
+        Three tensors of the shape and dtype of x: the slopes of sigmoid, tanh, ReLU.
+    """
+    ### BEGIN SOLUTION
+    s = torch.sigmoid(x)
+    t = torch.tanh(x)
+    return s * (1 - s), 1 - t**2, (x > 0).to(x.dtype)
+    ### END SOLUTION
+
+
+# %%
+check("7.P", slopes)
 
 # %% [markdown] slide="skip"
-# **References.** Elman 1990, *Finding Structure in Time*. Hochreiter and Schmidhuber
-# 1997, *Long Short-Term Memory*; Gers et al. 2000, for the forget gate. Cho et al. 2014
-# (arXiv 1406.1078) and Chung et al. 2014 (arXiv 1412.3555), for the GRU. Bengio et al.
-# 1994 and Pascanu et al. 2013 (arXiv 1211.5063), for vanishing and exploding gradients.
-# Karpathy 2015, *The Unreasonable Effectiveness of Recurrent Neural Networks*. Vaswani
-# et al. 2017 (arXiv 1706.03762), table 1, for path lengths.
+# <details><summary>Hint: a question</summary>
+#
+# In the formulas stands the *value* of the function, not x. What do you compute first?
+# </details>
+
+# %% [markdown] exercise="7.Q"
+# The vocabulary is a string of characters, and a character's id is its place in it.
+# Write both directions: `decode(encode(text))` must give the text back.
+
+
+# %% exercise="7.Q"
+def encode(text: str, characters: str) -> Tensor:
+    """The place of each character in the vocabulary.
+
+    Args:
+        text: T characters
+        characters: the vocabulary, each character once
+
+    Returns:
+        (T,), int64: the dtype of torch's indices
+    """
+    ### BEGIN SOLUTION
+    return torch.tensor([characters.index(one) for one in text])
+    ### END SOLUTION
+
+
+def decode(ids: Tensor, characters: str) -> str:
+    """The text that (T,) ids stand for."""
+    ### BEGIN SOLUTION
+    return "".join(characters[number] for number in ids.tolist())
+    ### END SOLUTION
+
+
+# %%
+check("7.Q", encode, decode)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint: a pointer</summary>
+#
+# A string can be indexed like a list. For the other direction, `str.index` finds a
+# place; for long texts a dictionary, from character to place, is faster.
+# </details>
+
+# %% tags=["nbval-check-output"]
+# A page reports a plain RNN for 61 characters with 325,181 parameters. Which N fits?
+# torch's own layer has N more: it keeps two biases where one would do.
+V = len(alphabet)
+for N in (256, 512, 1024):
+    count = V * N + N * N + N + N * V + V  # W_x, W_h, b, W_y, b_y
+    layer = recurrent.CharacterModel(V, N, cell="rnn")
+    more = sum(weight.numel() for weight in layer.parameters()) - count
+    print(f"N = {N}: {count:,}, and with torch's nn.RNN {more} more")
+
+# %% [markdown] slide="slide"
+# ## What you can do now
+#
+# You have written an RNN and an LSTM, laid a text out in batches that go on, trained
+# through time, cut and clipped, and let your own network write. You know what a memory
+# is worth, in bits per character, how far it reaches, and that a table of counts is a
+# rival to be taken seriously.
+#
+# Next, lesson 08: two of these networks translate. The first has to pass a whole
+# sentence through one vector, and then it is given attention.
+
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: what would you put on the postcard after today?
+#
+# Expect: "gates". And that the rival was a table from 1991.
+#
+# Say: in lesson 08 one such vector has to carry a whole sentence into another language.
+# Who thinks that it will fit?
+
+# %% [markdown] slide="skip"
+# **Try it.** Another text: `load_text("my_book.txt")`. Other settings: hidden size,
+# length T, rate, dropout 0. Which network gains most, and where does the table stay?
+#
+# **References.** Rumelhart, Hinton and Williams 1986, for back-propagation; Elman 1990,
+# *Finding Structure in Time*. Witten and Bell 1991, for the table; Chen and Goodman
+# 1998, for its interpolation. Hochreiter and Schmidhuber 1997, *Long Short-Term
+# Memory*; Gers et al. 2000, for the forget gate. Cho et al. 2014 (arXiv 1406.1078) and
+# Chung et al. 2014 (arXiv 1412.3555), for the GRU. Bengio et al. 1994 and Pascanu et
+# al. 2013 (arXiv 1211.5063), for vanishing and exploding gradients. Karpathy 2015, *The
+# Unreasonable Effectiveness of Recurrent Neural Networks*, and Karpathy et al. 2015
+# (arXiv 1506.02078), for units one can read. Yule 1927 and Whittle 1951, for
+# autoregression and ARMA. Vaswani et al. 2017 (arXiv 1706.03762), table 1, for path
+# lengths; 2019 brought GPT-2, a decoder on much text, which lesson 10 builds.

@@ -57,6 +57,10 @@ def test_the_sonnets_have_61_characters():
     assert len(Characters.of(load_text())) == 61
 
 
+def test_144_sonnets_are_read_and_16_held_out():
+    assert [len(part.split("\n\n")) for part in split_text(load_text())] == [144, 16]
+
+
 # --- batches --------------------------------------------------------------------------
 
 
@@ -108,6 +112,26 @@ def test_the_same_seed_trains_the_same_and_measuring_changes_nothing():
         return train_on_characters(model, IDS, 7, batch_size=4, length=16, **more).loss
 
     assert losses() == losses(held_out=IDS[:60], every=2)
+
+
+def test_after_each_measure_one_may_look_at_the_model():
+    torch.manual_seed(5)
+    model = CharacterModel(len(VOCABULARY), 8, dropout=0.2)
+    looks = []
+
+    def look(given, history):
+        assert given is model
+        looks.append((history.steps[-1], history.bits[-1]))
+        draws = torch.Generator().manual_seed(0)
+        sample(given, VOCABULARY, "a ", 5, generator=draws)
+        assert given.training or not history.loss
+
+    options = {"batch_size": 4, "length": 16, "held_out": IDS[:60], "every": 2}
+    seen = train_on_characters(model, IDS, 5, after=look, **options)
+    assert looks == list(zip(seen.steps, seen.bits, strict=True))
+    torch.manual_seed(5)
+    model = CharacterModel(len(VOCABULARY), 8, dropout=0.2)
+    assert train_on_characters(model, IDS, 5, **options).loss == seen.loss
 
 
 def test_the_state_is_carried_cut_off_and_new_in_each_pass():

@@ -229,7 +229,7 @@ def test_an_old_check_asks_for_what_its_exercise_asks_for_now(path):
     [
         ("ex-2-3-check", "ex-2-F-check"),
         ("ex-2-3b", "ex-2-G"),
-        ("ex-7-10b-task", "ex-7-Q-task"),
+        ("ex-7-10b-task", "ex-7-N-task"),
         ("ex-2-F-check", "ex-2-F-check"),
         ("ex-2-99", "ex-2-99"),
         ("given-1", "given-1"),

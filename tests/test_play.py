@@ -23,6 +23,7 @@ from helpers.figures import (
     multi_head,
     play,
     png,
+    recurrent,
 )
 from helpers.generation import sampling
 
@@ -61,6 +62,14 @@ def letters_in_training():
     return embeddings.letters(" aeiou", stages, torch.linspace(3, 2, 90).tolist())
 
 
+def units_of_two_networks():
+    """Three hidden units of two networks that have read two short lines."""
+    draws = torch.Generator().manual_seed(1)
+    text = "a hen\nand a fox"
+    states = {name: torch.randn(len(text), 3, generator=draws).tanh() for name in "ab"}
+    return recurrent.one_unit(text, states, ("a", 1))
+
+
 SCENES = {
     "letters": letters_in_training,
     "sharpness": attention.sharpness,
@@ -68,6 +77,7 @@ SCENES = {
     "own_sentence": lambda: multi_head.own_sentence(look, "so what", 1, 2),
     "choosing": lambda: generation.choosing(ROWS, letters),
     "writing": lambda: decoder.writing(RUNS),
+    "one_unit": units_of_two_networks,
 }
 CONTROLS = [
     (name, key) for name, make in SCENES.items() for key in make().controls

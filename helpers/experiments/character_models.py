@@ -6,6 +6,7 @@ The models here take `model(ids, state) -> (logits, state)`, as
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -38,6 +39,7 @@ def train_on_characters(
     held_out: Tensor | None = None,
     every: int = 100,
     name: str = "training",
+    after: Callable[[nn.Module, CharacterHistory], None] | None = None,
 ) -> CharacterHistory:
     """Train with Adam for a number of steps, epoch after epoch.
 
@@ -56,12 +58,13 @@ def train_on_characters(
         held_out: ids to measure bits per character on, every so many steps
         every: how many
         name: in front of the progress bar
+        after: called with the model and the history whenever the bits were measured
     """
     where = next(model.parameters()).device
     pieces = batches(ids.to(where), batch_size, length)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     history, state = CharacterHistory(), None
-    _measure(model, held_out, history)
+    _measure(model, held_out, history, after)
     with progress(steps, name) as bar:
         for step in range(steps):
             start, place = time.perf_counter(), step % len(pieces)
@@ -74,7 +77,7 @@ def train_on_characters(
             bar.set_postfix_str(f"loss {loss:.3f}", refresh=False)
             bar.update()
             if (step + 1) % every == 0 or step + 1 == steps:
-                _measure(model, held_out, history)
+                _measure(model, held_out, history, after)
     return history
 
 
@@ -99,13 +102,18 @@ def _step(
 
 
 def _measure(
-    model: nn.Module, held_out: Tensor | None, history: CharacterHistory
+    model: nn.Module,
+    held_out: Tensor | None,
+    history: CharacterHistory,
+    after: Callable[[nn.Module, CharacterHistory], None] | None,
 ) -> None:
     if held_out is None:
         return
     history.steps.append(len(history.loss))
     history.times.append(history.seconds)
     history.bits.append(bits_per_character(model, held_out))
+    if after:
+        after(model, history)
 
 
 @torch.no_grad()
@@ -138,11 +146,11 @@ def bits_per_character(model: nn.Module, ids: Tensor, length: int = 512) -> floa
 def chances(
     logits: Tensor, temperature: float = 1.0, top_k: int | None = None
 ) -> Tensor:
-    """The chance of each character: softmax(logits / temperature), of the k best alone.
+    """Probabilities: softmax(logits / temperature), of the k best characters alone.
 
     Args:
         logits: (B, V)
-        temperature: below 1 the likely gets likelier, above 1 all gets more equal
+        temperature: below 1 the probable becomes more probable, above 1 less so
         top_k: None for all
 
     Returns:

@@ -1,4 +1,4 @@
-"""7.A: three activation functions and how steep they are."""
+"""7.P: three activation functions and how steep they are."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ NAMES = ("sigmoid's slope", "tanh's slope", "ReLU's slope")
 
 
 def slopes(x: Tensor) -> Slopes:
-    """The course's own answer to 7.A."""
+    """The course's own answer to 7.P."""
     s = x.sigmoid()
     return s * (1 - s), 1 - x.tanh() ** 2, (x > 0).to(x)
 
@@ -169,10 +169,10 @@ def _divided(x: Tensor) -> Slopes:
 
 EXERCISES = (
     Exercise(
-        "7.A",
+        "7.P",
         "How steep are they?",
         "function",
-        difficulty=2,
+        difficulty=1,
         points=1,
         exact=True,
         answers=(

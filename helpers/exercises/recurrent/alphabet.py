@@ -1,4 +1,4 @@
-"""7.B: from characters to numbers and back."""
+"""7.Q: from characters to numbers and back."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ CHARACTERS = "\n ',.?abcdeghilmnorstuvwy"  # sorted, but not all letters
 
 
 def encode(text: str, characters: str) -> Tensor:
-    """The course's own answer to the first half of 7.B."""
+    """The course's own answer to the first half of 7.Q."""
     return torch.tensor([characters.index(one) for one in text])
 
 
 def decode(ids: Tensor, characters: str) -> str:
-    """The course's own answer to the second half of 7.B."""
+    """The course's own answer to the second half of 7.Q."""
     return "".join(characters[number] for number in ids.tolist())
 
 
@@ -199,7 +199,7 @@ def _tensor_key(ids: Tensor, characters: str) -> str:
 
 EXERCISES = (
     Exercise(
-        "7.B",
+        "7.Q",
         "Characters to numbers, and back",
         "function",
         difficulty=1,

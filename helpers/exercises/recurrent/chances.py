@@ -1,4 +1,4 @@
-"""7.K: temperature and top-k turn logits into probabilities."""
+"""7.L: temperature and top-k turn logits into probabilities."""
 
 import operator
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def chances(
     scale: Callable = operator.truediv,
     softmax: Callable = lambda logits: logits.softmax(-1),
 ) -> Tensor:
-    """The course's own answer to 7.K, in steps that a mistake can exchange."""
+    """The course's own answer to 7.L, in steps that a mistake can exchange."""
     if top_k is not None:
         logits = cut(logits, top_k)
     return softmax(scale(logits, temperature))
@@ -210,7 +210,7 @@ MISTAKES = (
     mistake(
         "a softmax of probabilities",
         "Probabilities went through a second softmax and came out almost equal.",
-        "Exercise 7.H: what belongs in a softmax?",
+        "Exercise 7.J: what belongs in a softmax?",
         *(
             _again(others, always)
             for others in (0.0, float("-inf"))
@@ -250,7 +250,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "7.K",
+        "7.L",
         "Temperature and top-k",
         "function",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""7.J: an epoch, compared by its loss and by the weights it leaves."""
+"""7.D: an epoch, compared by its loss and by the weights it leaves."""
 
 from collections.abc import Callable
 from functools import partial
@@ -67,7 +67,7 @@ def train_epoch(
     update: Callable = _update,
     result: Callable = lambda losses: sum(losses) / len(losses),
 ) -> float:
-    """The course's own answer to 7.J, in steps that a mistake can exchange."""
+    """The course's own answer to 7.D, in steps that a mistake can exchange."""
     mode(model)
     state, losses = None, []
     for x, y in batches:
@@ -228,14 +228,14 @@ MISTAKES = (
         "state not detached",
         "`backward` ran into a graph that it has freed already: the state carries its "
         "history into the next batch, unless `backward` is called twice for one loss.",
-        "Exercise 7.F: what has to happen to the state between two batches?",
+        "Exercise 7.G: what has to happen to the state between two batches?",
         swap(carry=lambda state: state),
     ),
     mistake(
         "retain_graph",
         "The graph was kept to silence one error, but the optimizer has since changed "
         "the weights in it.",
-        "Exercise 7.F: the error message suggests a cure, but the cause is the state.",
+        "Exercise 7.G: the error message suggests a cure, but the cause is the state.",
         swap(carry=lambda state: state, update=_retained),
     ),
     mistake(
@@ -357,7 +357,7 @@ MISTAKES = (
     mistake(
         "softmax before the loss",
         "The logits went through a softmax before the loss, which applies its own.",
-        "Exercise 7.H: what does `F.cross_entropy` expect?",
+        "Exercise 7.J: what does `F.cross_entropy` expect?",
         swap(loss_of=lambda logits, y: _loss(logits.softmax(-1), y)),
     ),
     mistake(
@@ -389,10 +389,10 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "7.J",
+        "7.D",
         "One epoch of training",
         "function",
-        difficulty=3,
+        difficulty=2,
         points=3,
         core=True,
         locates=False,  # once a step is wrong, no number of a later one is known

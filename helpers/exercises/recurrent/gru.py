@@ -1,4 +1,4 @@
-"""7.N: one step of a GRU, with torch's reset gate."""
+"""7.K: one step of a GRU, with torch's reset gate."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -28,7 +28,7 @@ def gru_step(
     candidate: Callable = lambda read, past, r: (read + r * past).tanh(),
     mix: Callable = lambda z, n, h: (1 - z) * n + z * h,
 ) -> Tensor:
-    """The course's own answer to 7.N, in steps that a mistake can exchange."""
+    """The course's own answer to 7.K, in steps that a mistake can exchange."""
     read = _named(order, cut(x @ W_x.T + b_x, h.shape[-1]))
     past = _named(order, cut(h @ W_h.T + b_h, h.shape[-1]))
     r, z = gates(read["r"] + past["r"], read["z"] + past["z"])
@@ -199,12 +199,11 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "7.N",
+        "7.K",
         "One step of a GRU",
         "function",
-        difficulty=3,
+        difficulty=2,
         points=3,
-        core=True,
         answers=(Answer("gru_step", gru_step, {"new state": "batch, hidden"}),),
         cases=_cases,
         proves="two gates and the candidate, torch's order and reset, the gradient",

@@ -1,4 +1,4 @@
-"""7.F: a state with too long a memory, dropout while sampling, a loss stuck at 3.14."""
+"""7.G: a state with too long a memory, dropout while sampling, a loss stuck at 3.14."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from helpers.exercises.kit import normal, number
 
 
 def carried(state: Tensor) -> Tensor:
-    """The course's own answer to 7.F."""
+    """The course's own answer to 7.G."""
     return state.detach()
 
 
@@ -113,10 +113,10 @@ def _rounded(value: Any) -> Look:
 
 EXERCISES = (
     Exercise(
-        "7.F",
+        "7.G",
         "Bug hunt: three messages, one missing word",
         "function",
-        difficulty=3,
+        difficulty=1,
         points=2,
         answers=(Answer("carried", carried, {"state": "batch, hidden"}),),
         cases=_cases,
@@ -124,10 +124,10 @@ EXERCISES = (
         misconceptions=(_kept, _cloned, _zeroed, _flagged, _numpy),
     ),
     Exercise(
-        "7.G",
+        "7.H",
         "Bug hunt: the model that would not repeat itself",
         "value",
-        difficulty=2,
+        difficulty=1,
         points=1,
         answers=(Answer("with_dropout", "B"),),
         cases=lambda seed: [Case("your value", look=_any_case)],
@@ -150,10 +150,10 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "7.H",
+        "7.J",
         "Bug hunt: why does the loss stop at 3.14?",
         "value",
-        difficulty=3,
+        difficulty=2,
         points=2,
         answers=(Answer("lowest_loss", math.log(1 + 60 / math.e)),),
         cases=lambda seed: [Case("your value", look=_rounded)],

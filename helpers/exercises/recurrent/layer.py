@@ -1,4 +1,4 @@
-"""7.E: a recurrent network that reads characters and predicts the next ones."""
+"""7.B: a recurrent network that reads characters and predicts the next ones."""
 
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from helpers.exercises.kit import exchanging, normal
 
 
 class RNN(nn.Module):
-    """The course's own answer to 7.E, in steps that a mistake can exchange."""
+    """The course's own answer to 7.B, in steps that a mistake can exchange."""
 
     def __init__(self, vocab_size: int, hidden_size: int) -> None:
         """Three matrices and two biases."""
@@ -445,10 +445,10 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "7.E",
+        "7.B",
         "A network that reads a text",
         "class",
-        difficulty=3,
+        difficulty=2,
         points=4,
         core=True,
         answers=(

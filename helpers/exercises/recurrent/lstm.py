@@ -1,4 +1,4 @@
-"""7.M: one step of an LSTM."""
+"""7.F: one step of an LSTM."""
 
 from collections.abc import Callable
 from itertools import permutations, product
@@ -30,7 +30,7 @@ def lstm_step(
     state: Callable = lambda new, o, c: o.sigmoid() * new.tanh(),
     result: Callable = lambda h, c, o: (h, c),
 ) -> Pair:
-    """The course's own answer to 7.M, in steps that a mistake can exchange."""
+    """The course's own answer to 7.F, in steps that a mistake can exchange."""
     one, two, three, four = cut(total(x, h, c, W_x, W_h, b), h.shape[-1])
     blocks = dict(zip(order, (one, two, three, four), strict=True))
     new = cell(c, *(blocks[name] for name in "ifgo"))
@@ -240,10 +240,10 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "7.M",
+        "7.F",
         "One step of an LSTM",
         "function",
-        difficulty=3,
+        difficulty=2,
         points=3,
         core=True,
         answers=(

@@ -1,4 +1,4 @@
-"""7.P: how much of the first state is left in later ones, by their gradients."""
+"""7.M: how much of the first state is left in later ones, by their gradients."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,7 +21,7 @@ def influence(
     advance: bool = True,
     of: Callable = lambda step, x, h: jacobian(lambda past: step(x, past), h),
 ) -> Tensor:
-    """The course's own answer to 7.P, in steps that a mistake can exchange."""
+    """The course's own answer to 7.M, in steps that a mistake can exchange."""
     whole, sizes = torch.eye(len(h), dtype=h.dtype), []
     for x in inputs:
         whole = product(whole, of(step, x, h))
@@ -277,10 +277,10 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "7.P",
+        "7.M",
         "How long does it remember?",
         "function",
-        difficulty=4,
+        difficulty=3,
         points=2,
         answers=(Answer("influence", influence, {"norms": "length"}),),
         cases=_cases,
@@ -288,7 +288,7 @@ EXERCISES = (
         misconceptions=MISTAKES,
     ),
     Exercise(
-        "7.Q",
+        "7.N",
         "Is it the vanishing gradient?",
         "written",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""7.L: writing, character by character, with a state that goes along."""
+"""7.E: writing, character by character, with a state that goes along."""
 
 from collections.abc import Callable
 from functools import partial
@@ -70,7 +70,7 @@ def sample(
     result: Callable = lambda whole, start: whole,
     more: int = 0,
 ) -> Tensor:
-    """The course's own answer to 7.L, in steps that a mistake can exchange."""
+    """The course's own answer to 7.E, in steps that a mistake can exchange."""
     mode(model)
     with torch.no_grad():
         whole, (read, state) = ids, begin(model, ids)
@@ -279,18 +279,19 @@ MISTAKES = (
     mistake(
         "neither temperature nor k used",
         "Neither the temperature nor `top_k` has any effect on the probabilities.",
-        "What do you draw from? Exercise 7.K made something for that.",
+        "What do you draw from? Exercise 7.L made something for that.",
         swap(shape=lambda logits, temperature, top_k: logits.softmax(-1)),
     ),
 )
 
 EXERCISES = (
     Exercise(
-        "7.L",
+        "7.E",
         "Keep writing",
         "function",
-        difficulty=3,
+        difficulty=2,
         points=2,
+        core=True,
         answers=(Answer("sample", sample, {"ids": "batch, length"}),),
         cases=_cases,
         proves="the whole beginning read, nothing read again and again, the state "

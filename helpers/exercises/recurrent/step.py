@@ -1,4 +1,4 @@
-"""7.D: one step of a recurrent network."""
+"""7.A: one step of a recurrent network."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ NAMES = ("x", "h", "W_x", "W_h", "b")
 
 
 def rnn_step(x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor) -> Tensor:
-    """The course's own answer to 7.D."""
+    """The course's own answer to 7.A."""
     return torch.tanh(x @ W_x.T + h @ W_h.T + b)
 
 
@@ -142,10 +142,10 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "7.D",
+        "7.A",
         "One step of an RNN",
         "function",
-        difficulty=2,
+        difficulty=1,
         points=2,
         core=True,
         answers=(Answer("rnn_step", rnn_step, {"new state": "batch, hidden"}),),

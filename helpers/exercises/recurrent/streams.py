@@ -301,7 +301,7 @@ EXERCISES = (
         "7.C",
         "Batches that continue the text",
         "function",
-        difficulty=3,
+        difficulty=2,
         points=3,
         core=True,
         answers=(Answer("batches", batches, {"a list of pairs": ""}),),

@@ -1,4 +1,4 @@
-"""Independent solutions to 7.A."""
+"""Independent solutions to 7.P."""
 
 import torch
 
@@ -29,7 +29,7 @@ def slopes_by_the_sign(x):
 
 
 VARIANTS = {
-    "7.A": (
+    "7.P": (
         slopes_by_autograd,
         slopes_by_exp,
         slopes_in_a_list,

@@ -1,4 +1,4 @@
-"""Independent solutions to 7.B."""
+"""Independent solutions to 7.Q."""
 
 import numpy as np
 import torch
@@ -37,7 +37,7 @@ def decode_by_dict(ids, characters):
 
 
 VARIANTS = {
-    "7.B": (
+    "7.Q": (
         (encode_by_dict, decode_by_adding),
         (encode_by_numpy, decode_by_map),
         (encode_in_a_loop, decode_by_dict),

@@ -1,4 +1,4 @@
-"""Independent solutions to 7.K."""
+"""Independent solutions to 7.L."""
 
 import torch
 import torch.nn.functional as F
@@ -42,7 +42,7 @@ def chances_row_by_row(logits, temperature=1.0, top_k=None):
 
 
 VARIANTS = {
-    "7.K": (
+    "7.L": (
         chances_by_sorting,
         chances_cut_last,
         chances_by_hand,

@@ -1,4 +1,4 @@
-"""Independent solutions to 7.J."""
+"""Independent solutions to 7.D."""
 
 import math
 
@@ -79,7 +79,7 @@ def epoch_cleared_last(model, batches, optimizer, clip):
 
 
 VARIANTS = {
-    "7.J": (
+    "7.D": (
         epoch_flattened,
         epoch_by_hand,
         epoch_by_the_formula,

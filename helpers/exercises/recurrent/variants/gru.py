@@ -1,4 +1,4 @@
-"""Independent solutions to 7.N."""
+"""Independent solutions to 7.K."""
 
 import torch
 import torch.nn.functional as F
@@ -31,5 +31,5 @@ def gru_by_difference(x, h, W_x, W_h, b_x, b_h):
 
 
 VARIANTS = {
-    "7.N": (gru_by_torch, gru_gate_by_gate, gru_by_difference),
+    "7.K": (gru_by_torch, gru_gate_by_gate, gru_by_difference),
 }

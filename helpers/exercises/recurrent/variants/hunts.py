@@ -1,4 +1,4 @@
-"""Independent solutions to 7.F."""
+"""Independent solutions to 7.G."""
 
 import torch
 
@@ -25,7 +25,7 @@ def carried_in_place(state):
 
 
 VARIANTS = {
-    "7.F": (
+    "7.G": (
         carried_by_data,
         carried_by_copy,
         carried_under_no_grad,

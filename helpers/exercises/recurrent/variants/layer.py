@@ -1,4 +1,4 @@
-"""Independent solutions to 7.E."""
+"""Independent solutions to 7.B."""
 
 import torch
 import torch.nn.functional as F
@@ -90,7 +90,7 @@ class RNNByTorch(nn.Module):
 
 
 VARIANTS = {
-    "7.E": (
+    "7.B": (
         RNNByLookUp,
         RNNInPlace,
         RNNWithParameters,

@@ -1,4 +1,4 @@
-"""Independent solutions to 7.M."""
+"""Independent solutions to 7.F."""
 
 import torch
 import torch.nn.functional as F
@@ -32,5 +32,5 @@ def lstm_in_one_matrix(x, h, c, W_x, W_h, b):
 
 
 VARIANTS = {
-    "7.M": (lstm_by_torch, lstm_gate_by_gate, lstm_in_one_matrix),
+    "7.F": (lstm_by_torch, lstm_gate_by_gate, lstm_in_one_matrix),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 7.P."""
+"""Independent solutions to 7.M."""
 
 import torch
 
@@ -50,7 +50,7 @@ def influence_in_double(step, inputs, h):
 
 
 VARIANTS = {
-    "7.P": (
+    "7.M": (
         influence_of_the_whole,
         influence_row_by_row,
         influence_forwards,

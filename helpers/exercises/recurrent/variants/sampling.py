@@ -1,4 +1,4 @@
-"""Independent solutions to 7.L."""
+"""Independent solutions to 7.E."""
 
 import torch
 
@@ -52,7 +52,7 @@ def sample_warming_up_first(model, ids, length, temperature=1.0, top_k=None):
 
 
 VARIANTS = {
-    "7.L": (
+    "7.E": (
         sample_filling_a_table,
         sample_into_a_list,
         sample_warming_up_first,

@@ -1,4 +1,4 @@
-"""Independent solutions to 7.D."""
+"""Independent solutions to 7.A."""
 
 import torch
 import torch.nn.functional as F
@@ -26,5 +26,5 @@ def step_by_torch(x, h, W_x, W_h, b):
 
 
 VARIANTS = {
-    "7.D": (step_by_linear, step_by_einsum, step_in_one_matrix, step_by_torch),
+    "7.A": (step_by_linear, step_by_einsum, step_in_one_matrix, step_by_torch),
 }
