@@ -33,12 +33,11 @@
 # which *animal* and *street* never stood together.
 
 # %% [markdown] slide="skip"
-# You don't need to know any German for this lesson, only that a translator can't leave
-# the question open. If *it* is the animal, German says *es*; if it is the street,
-# German says *sie*. Below is the translator that you met in lesson 00, a small
-# Transformer that comes with the course. Which of the two words will it write in the
-# first sentence, which in the second? And a harder question, to which this lesson will
-# come back: how could you find out what made it choose?
+# You don't need to know any German for this lesson, only that a translator can't
+# leave the question open. Below is the translator that you met in lesson 00, a small
+# Transformer that comes with the course. Which of the two will it write, and which if
+# the last word is *wide*? And a harder question, to which this lesson will come back:
+# how could you find out what made it choose?
 
 # %%
 import math
@@ -83,10 +82,10 @@ for sentence in (TIRED, WIDE):
     print(german(sentence))
 
 # %% [markdown] slide="skip"
-# It is right both times. An encoder could not have done this. It gives back one vector
-# for each word that it has read, and in the same order, but in German *war* (was) has
-# moved to the end, *did* is gone, and a comma has appeared. So a second network does
-# the writing, the **decoder**. It writes one word at a time. At each step
+# It is right both times. Your encoder could not have done this. It gives back one
+# vector for each word that it has read, and in the same order, but in German *war*
+# (was) has moved to the end, *did* is gone, and a comma has appeared. So a second
+# network does the writing, the **decoder**. It writes one word at a time. At each step
 # it gets the words that it has written so far, looks at what the encoder has made of
 # the English sentence, and gives every word of its vocabulary a probability of coming
 # next. The most probable one is appended, and with it the next step begins. A model
@@ -113,7 +112,8 @@ play(watching.writing(runs))
 words, steps = runs["tired"]
 looks = {word: round(steps[8].looks[words.index(word)].item(), 2) for word in words}
 assert steps[8].words[0] == "es" and round(steps[8].odds[0], 2) == 0.88
-assert (looks["tired"], looks["street"], looks["animal"]) == (0.32, 0.13, 0.12)
+shares = [looks[word] for word in ("tired", "end", "street", "animal")]
+assert shares == [0.32, 0.22, 0.13, 0.12]
 
 # %% [markdown] slide="notes"
 # **4 minutes.** Ask, before you press: when it writes *es*, which English word should
@@ -127,11 +127,12 @@ assert (looks["tired"], looks["street"], looks["animal"]) == (0.32, 0.13, 0.12)
 
 # %% [markdown] slide="skip"
 # Most steps look where you would have looked: *Tier* at *animal*, *müde* at *tired*.
-# But the step that writes *es* spreads its attention. *tired* gets 0.32 of it, the
-# largest share, and *street* gets 0.13, even a little more than *animal* with 0.12. Has
-# it chosen *es* because of *tired*? Does *animal* matter at all? A map does not say.
-# You will settle it for this sentence by an experiment, on a Transformer that you have
-# written yourself, and for that you need the decoder first.
+# But the step that writes *es* spreads its attention, in this picture, which shows the
+# mean of eight heads. *tired* gets 0.32 of it, the largest share, *end*, which is not
+# even a word, gets 0.22, and *street* with 0.13 a little more than *animal* with 0.12.
+# Does *animal* matter at all? A map does not say. You will settle it for this sentence
+# by an experiment, on a Transformer that you have written yourself, and for that you
+# need the decoder first.
 
 # %% [markdown] slide="slide"
 # ## Cross-attention: the written asks the read
@@ -167,8 +168,8 @@ show_figure(
 # written and a column for each of the S words read, and it need not be square. The
 # output has T rows again, and that is how the two sentences may differ in length. One
 # mask enters here: columns that are padding get the score minus infinity, as in lesson
-# 04. There is nothing else to hide, for the whole source was there before the first
-# word was written.
+# 04. Nothing else is hidden, for the whole source was there before the first word was
+# written.
 
 # %% [markdown] slide="subslide"
 # Do it by hand, with a pencil: two written words look at three read ones, without
@@ -239,8 +240,7 @@ show("weights", weights)
 # of them is wrong, it stands in the middle of a sentence unlike any that it saw in
 # training, where every beginning was correct. This difference between training and use
 # is called **exposure bias**, because the model has only been exposed to true
-# beginnings. You will see later in this lesson what a wrong word does to the words
-# behind it.
+# beginnings.
 
 # %% [markdown] slide="slide"
 # ## The decoder layer
@@ -704,14 +704,15 @@ print(translate("The dog did not cross the street because it was too tired."))
 
 # %% slide="skip"
 @torch.no_grad()
-def pronouns(sentence: str, begun: str, hidden: str | None = None) -> dict[str, float]:
-    """How likely er, es and sie come next, with one English word hidden."""
+def pronouns(sentence: str, begun: str, *hidden: str) -> dict[str, float]:
+    """How likely er, es and sie come next, with some English words hidden."""
     source = torch.tensor([german.source.encode(sentence)])  # (1, S)
     written = torch.tensor([german.target.encode(begun)[:-1]])  # (1, T), without END
     T, S = written.shape[1], source.shape[1]
     may_look = torch.ones(T, S, dtype=torch.bool)
-    if hidden:
-        may_look[-1, 1 + parted(sentence).index(hidden)] = False  # START is at place 0
+    places = ["start", *parted(sentence), "end"]
+    for word in hidden:
+        may_look[-1, places.index(word)] = False  # in this one step, and in no other
     memory = translator.encode(source)
     logits = translator.decode(written, memory, course.look_ahead_mask(T), may_look)
     odds = logits[0, -1].softmax(-1)  # (V,)
@@ -729,14 +730,37 @@ def row(name: str, odds: dict[str, float]) -> None:
 
 # %% tags=["nbval-check-output"] slide="fragment"
 row("all visible", pronouns(TIRED, BEGUN))
-for word in ("animal", "cross", "street", "it", "too", "tired"):
+for word in ("animal", "cross", "street", "it", "too", "tired", "end"):
     row(f"no {word}", pronouns(TIRED, BEGUN, word))
 
 # %% [markdown] slide="skip"
-# It is *animal*. Without it, the probability of *es* falls from 0.88 to 0.01. You may
-# take any of the other words away, and *es* stays. That holds for *street*, with as
-# much attention as *animal*, and it holds for *tired*, with more than twice as much.
-# So attention has told us where this step looks, and not what it needs there.
+# It is *animal*. Without it, the probability of *es* falls from 0.88 to 0.01. (What is
+# missing to 1 goes to other words.) You may take any one of the others away, and *es*
+# stays. That holds for *street*, with as much attention as *animal*, and for *tired*,
+# with more than twice as much.
+#
+# Is the picture to blame, because it shows a mean? Look at the eight heads one by one,
+# four in each of the two layers. Does any of them look at *animal* alone?
+
+# %% slide="skip"
+source = torch.tensor([german.source.encode(TIRED)])
+written = torch.tensor([german.target.encode(BEGUN)[:-1]])
+mask = course.look_ahead_mask(written.shape[1])
+names = ["start", *parted(TIRED), "end"]
+most = {}
+for layer, maps in enumerate(
+    course.cross_weights(translator, source, written, None, mask), 1
+):
+    for head, looks in enumerate(maps[0, :, -1], 1):
+        most[layer, head] = names[looks.argmax()]
+        print(f"layer {layer}, head {head}: {most[layer, head]:7} {looks.max():.2f}")
+assert [most[1, head] for head in (2, 3, 4)] == ["tired", "street", "animal"]
+
+# %% [markdown] slide="skip"
+# One head of the first layer looks at *animal* and at hardly anything else, so the mean
+# did hide something. But another looks at nothing but *street*, and *street* can be
+# taken away without any loss. Even the map of a single head tells where it looks, and
+# not whether that is needed.
 #
 # But something is odd. If *tired* can be taken away, how can *wide* in its place lead
 # to *sie*? Do the same with the twin sentence. Which word must be hidden now, so that
@@ -757,34 +781,41 @@ for word in ("animal", "cross", "street", "it", "too", "wide"):
 
 # %% [markdown] slide="skip"
 # Hiding *street* changes nothing at all, and hiding *wide* brings *es* back, with 0.80.
-# Put the two tables together. Without its adjective, either sentence gets *es*: with
-# nothing to go by, this model bets on the animal. *wide* overrules the bet, and *tired*
-# merely confirms it, which is why it could be spared. But where does the decoder learn
-# that the street is a *sie*, if it may not look at *street*? It takes two looks, and
-# this was only one of them. The other one goes to its own words, and *die Straße* is
-# among them. So put other words into its mouth. In the next cell the English sentence
-# is left as it is, but the decoder believes that it has written *den Fluss* (the river,
-# an *er*) where it wrote *die Straße*. What will the pronoun be?
+# Put the two tables together. Without its adjective, either sentence gets *es*: as long
+# as it sees the animal, this model bets on it. *wide* overrules the bet, and *tired*
+# agrees with it, so that one of the two, *animal* and *tired*, seems to be enough. Is
+# it? And where does the decoder learn that the street is a *sie*, if it may not look at
+# *street*? It takes two looks, and this was only one of them. The other one goes to its
+# own words, and *die Straße* is among them. So put other words into its mouth. In the
+# next cell the English is left as it is, but the decoder believes that it has written
+# *den Fluss* (the river, an *er*) where it wrote *die Straße*; then *den Straße*, which
+# is bad German, and *das Feld* (the field, an *es*). What will the pronouns be?
 
 # %% tags=["nbval-check-output"] slide="skip"
-OTHER = "Das Tier überquerte den Fluss nicht, weil"  # not what the English says
-row("wide", pronouns(WIDE, OTHER))
-row("no street", pronouns(WIDE, OTHER, "street"))
-OTHER = "Der Hund überquerte die Straße nicht, weil"  # nor is this
-row("tired", pronouns(TIRED, OTHER))
+row("no tired", pronouns(TIRED, BEGUN, "tired"))
+row("no animal", pronouns(TIRED, BEGUN, "animal"))
+row("neither", pronouns(TIRED, BEGUN, "animal", "tired"))
+for begun in ("den Fluss", "den Straße", "das Feld"):  # not what the English says
+    row(begun, pronouns(WIDE, f"Das Tier überquerte {begun} nicht, weil"))
+row("Der Hund", pronouns(TIRED, "Der Hund überquerte die Straße nicht, weil"))
+row("dog", pronouns(TIRED.replace("animal", "dog"), BEGUN))
 
 # %% [markdown] slide="skip"
-# With *den Fluss* in its mouth the decoder says *er*, although nobody mentioned a river
-# in English. So it takes the street's gender from the German text. For the animal it is
-# the other way round: if it believes that it has written *Der Hund*, a masculine noun,
-# it still says *es*, with 0.83. In this sentence, then, *es* depends on the English
-# noun and *sie* on the German one, and *wide* decides between them. None of this could
-# be read off the map. It also shows why exposure bias matters: what stands there is
-# believed, true or not.
+# Hide *animal* and *tired* together, and the model says *sie*, with 0.81. So *tired*
+# did matter, once *animal* was gone, and an experiment that takes away one word at a
+# time could not have shown it. With *den Fluss* in its mouth the decoder says *er*,
+# although nobody mentioned a river in English, and so it does with *den Straße*. It
+# takes the street's gender from the German article, then, but it does not believe every
+# article: with *das Feld* it stays with *sie*. For the animal it is the other way
+# round. If it has written *Der Hund*, a masculine noun, it still says *es*, with 0.83;
+# put *dog* into the English, and it says *er*, with 0.88. So here *es* depends on the
+# English noun and *sie* mostly on a German article, and *wide* decides between them. No
+# map has told you that. And where a decoder relies on its own words, a wrong one leads
+# to the next: that is the danger in exposure bias.
 #
-# All this is one sentence and one set of weights; another model may do it in another
-# way. Is it the same for *too narrow* and *too hungry*? For *The dog did not cross the
-# river*? Change the next cell, with the German beginning that `translate` writes.
+# All this is one sentence and one set of weights. Is it the same for *too narrow* and
+# *too hungry*? For *The dog did not cross the river*? Change the next cell, with the
+# German beginning that `translate` writes.
 
 # %% slide="skip"
 sentence = "The animal did not cross the street because it was too hungry."
@@ -811,8 +842,7 @@ row("no animal", pronouns(sentence, BEGUN, "animal"))
 # Find teacher forcing in the loop below: `target[:, :-1]`, the words without the last
 # one, goes in, and `target[:, 1:]`, the same words one place further, is wanted. The
 # loss is the cross-entropy of lesson 01, and `ignore_index=0` leaves the padding out of
-# it. Adam has the numbers of the paper, and the learning rate rises and then falls.
-# Lesson 06 takes this loop apart.
+# it. Lesson 06 takes this loop apart.
 
 
 # %% locked=true slide="skip"
@@ -1414,5 +1444,9 @@ print("the same after: ", torch.allclose(after, by_torch(ours), rtol=0, atol=1e-
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),
 # sections 3.1 to 3.4. Devlin et al. 2019, *BERT* (arXiv 1810.04805). Radford et al.
 # 2019, *Language Models are Unsupervised Multitask Learners* (GPT-2). Raffel et al.
-# 2020, *T5* (arXiv 1910.10683). Rush et al., *The Annotated Transformer*, for the same
-# model beside the paper's text.
+# 2020, *T5* (arXiv 1910.10683). Williams and Zipser 1989, *A Learning Algorithm for
+# Continually Running Fully Recurrent Neural Networks*, for teacher forcing; Ranzato et
+# al. 2015 (arXiv 1511.06732), for exposure bias. Jain and Wallace 2019, *Attention is
+# not Explanation* (arXiv 1902.10186), and the reply by Wiegreffe and Pinter 2019,
+# *Attention is not not Explanation* (arXiv 1908.04626). Rush et al., *The Annotated
+# Transformer*, for the same model beside the paper's text.

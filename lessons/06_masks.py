@@ -85,7 +85,7 @@ TWIN_MASKS = {
 
 
 # %% slide="skip"
-def raise_twin(mask_of):
+def train_twin(mask_of):
     """Train a twin; returns its loss at the end and its exact matches."""
     torch.manual_seed(0)
     twin = Transformer(TransformerConfig(13, 13, 32, 4, 128, 1, 16, 0.0, True))
@@ -113,7 +113,7 @@ def written_right(twin, mask_of) -> float:
 
 
 # %% slide="subslide"
-twins = {name: raise_twin(mask_of) for name, mask_of in TWIN_MASKS.items()}
+twins = {name: train_twin(mask_of) for name, mask_of in TWIN_MASKS.items()}
 for name, (loss, right) in twins.items():
     print(f"{name}: loss at the end of training {loss:.3f}, written right {right:.1%}")
 assert all(loss < 0.02 for loss, _ in twins.values())
@@ -252,12 +252,11 @@ show_figure(
 # may depend only on the places up to *i*, or there would be nothing left to guess.
 
 # %% [markdown] slide="skip"
-# A decoder is **autoregressive**: each word that it writes is read again before it
-# writes the next one. When it writes, the future does not exist yet. When it learns,
-# the future stands on the page, because the whole correct translation is given at once,
-# and it is the mask that has to play the part of time. It is called the **look-ahead
-# mask** or **causal mask**, and thanks to it one run over a sentence of ten words
-# trains ten guesses together, each as honest as if the words had come one by one.
+# When a decoder writes, the future does not exist yet. When it learns, the future
+# stands on the page, because the whole correct translation is given at once, and it
+# is the mask that has to play the part of time. Thanks to the **look-ahead mask** or
+# **causal mask**, one run over a sentence of ten words trains ten guesses together,
+# each as honest as if the words had come one by one.
 
 # %% [markdown] exercise="6.B"
 # Write the look-ahead mask: row = query, column = key. A token may attend to itself and
@@ -415,7 +414,9 @@ print("same for all real queries:", torch.equal(both[real], ahead[real]))
 # Then put the padding in front, where a batch that is to be continued has it, and take
 # the mask off again: now every real word gives some of its weight to *pad*. With both
 # masks on, look at the first row. It has no key left, and a softmax over nothing but
-# minus infinity is 0/0, which is not a number.
+# minus infinity is 0/0, which is not a number. The course's attention returns zeros for
+# such a row instead, and that is why twin B, whose mask leaves its last row without a
+# key, could be trained at all.
 
 # %%
 play(draw.masks_by_hand(["start", "es", "war", "müde"]))
@@ -568,13 +569,12 @@ show_figure(
 # teacher forcing, and its price is called exposure bias.
 
 # %% [markdown] slide="skip"
-# At each place the model reads the true beginning of the sentence, whatever it would
-# have written there itself. This is called **teacher forcing**, and it is what allows
-# all places of all sentences to learn in one run. It has a price. In training the model
-# never sees its own mistakes, but when it writes, it reads them: after one wrong word
-# it finds itself in a sentence of a kind that it has not met. This gap between training
-# and use is called **exposure bias**, and it is one more reason to judge a model by
-# what it writes, and not by its loss alone.
+# This is the **teacher forcing** of lesson 05: at each place the model reads the true
+# beginning of the sentence, whatever it would have written there itself, and so all
+# places of all sentences learn in one run. Its price is **exposure bias**. In
+# training the model never sees its own mistakes, but when it writes, it reads them,
+# which is one more reason to judge a model by what it writes, and not by its loss
+# alone.
 
 # %% [markdown] exercise="6.E"
 # Write both steps: `collate` lays pairs into two tensors, `shift` splits a target into
@@ -761,14 +761,15 @@ for step in range(5):
 
 # %% [markdown] slide="skip"
 # Until now your parts have worked on toys. Now they are put together: the Transformer
-# that you built in lesson 05, the masks, batches, step and schedule of this lesson. The
-# sentences come from a grammar that knows what an animal can do, when German puts its
-# verb last, and what *it* stands for. Some of them are **held out**: they hold pairs
-# of words, such as *animal* and *street*, that never meet in a sentence for training.
-# The model has seen both words, but never together.
+# that you built in lesson 05, the masks, batches, step and schedule of this lesson.
+# The sentences come from a grammar that knows what may be said of an animal, when
+# German puts its verb last, and which noun each *it* stands for. Some of them are
+# **held out**: they hold pairs of words, such as *animal* and *street*, that never
+# meet in a sentence for training. The model has seen both words, but never together.
 
 # %% tags=["translation"]
 import copy
+from collections import Counter
 
 from helpers.corpora.vocabulary import END, START
 from helpers.experiments.language import (
@@ -848,14 +849,15 @@ optimizer = torch.optim.Adam(
 )
 
 # %% [markdown] slide="skip"
-# Everything is as in the paper, only smaller: two layers with vectors of 64 numbers,
-# Adam and its settings, label smoothing, and a learning rate that rises for 200 steps,
-# a **warm-up**, and then falls. Three things differ: pre-norm (lesson 04), no dropout,
-# and a rate that ends at 0. A batch holds 64 pairs of similar length, and pairs with a
-# rare word come more often. `training.repeat` is your `train_step` in a loop, with the
-# schedule and a progress bar; read it with `training.repeat??`. The cell stops four
-# times and lets the model write. Guess before you run it: what will come first, the
-# words, their order, or the right *es* and *sie*?
+# The recipe is the paper's, on a small scale: two layers with vectors of 64 numbers,
+# Adam and its settings, label smoothing, and a learning rate that rises for 200
+# steps, a **warm-up**, and then falls. Among what differs are pre-norm (lesson 04),
+# no dropout, whole words as tokens, and a rate that ends at 0. A batch holds 64 pairs
+# of similar length, and pairs with a rare word come more often. `training.repeat` is
+# your `train_step` in a loop, with the schedule and a progress bar; read it with
+# `training.repeat??`. The cell stops four times and lets the model write. Guess
+# before you run it: what will come first, the words, their order, or the right *es*
+# and *sie*?
 
 # %% tags=["translation"] slide="subslide"
 SAMPLES = [
@@ -887,7 +889,7 @@ for stretch in (60, 90, 150, 600):
 # %% slide="subslide"
 show_figure(
     loss_curve(history, floor=floor.item(), title="English to German"),
-    "The training loss falls from about 6 to below 1 within some 400 steps and comes "
+    "The training loss falls from about 6 to about 1 within some 400 steps and comes "
     "close to its floor. Below, the learning rate: up for 200 steps, then down to 0.",
 )
 
@@ -901,11 +903,13 @@ show_figure(
 # Say: the line below is the learning rate, 200 steps up and then down to 0.
 
 # %% [markdown] slide="subslide"
-# The loss ends near the floor that you computed, not at 0. Whether the model can
+# Order and frequent words come first. The pronoun is settled late: it may come and go
+# until the last stretch, while the loss falls all the time and says nothing of it.
+# And the loss ends near the floor that you computed, not at 0. Whether the model can
 # **translate** is another question, and twin B has taught you to ask it. So let it
-# write the 1,000 held-out sentences, and count those that are right in every word. Then
-# count the pronouns alone, in the sentences that have a reason. How many of 100 do you
-# expect?
+# write the 1,000 held-out sentences, and count those that are right in every word.
+# Then count the pronouns alone, in the sentences whose reason has an *it*. How many
+# of 100 do you expect?
 
 # %% tags=["translation"] slide="fragment"
 texts = translations(translator, [pair.source for pair in task.held_out])
@@ -939,7 +943,7 @@ assert score >= 0.97 and pronouns_score >= 0.97
 
 # %% [markdown] slide="skip"
 # `lookup` tidies what you type, capitals and *didn't* included, and compares it with
-# the words of a translator. Yours knows 221 English words and signs; the bundled French
+# the words of a translator. Yours knows 218 English words and signs; the bundled French
 # one knows all words of our little language, 93 nouns among them. Change the sentence
 # as often as you like. For a French translator of your own, go back to the cell with
 # `language_task("de", "core")`, write "fr" and run everything again.
@@ -1116,12 +1120,14 @@ for word, share in flips.items():
 assert flips["adjective"] > 0.9 and flips["it"] < 0.1
 
 # %% [markdown] slide="skip"
-# So in this model nothing is decided at *it*. The encoder hands over an adjective that
-# says "too wide", and the decoder, which knows both nouns, works out as it writes which
-# of them can be too wide. This holds for these weights, and for sentences of this form.
-# The bundled translators, which know more words, agree in the main point: when the
-# adjective's vector is exchanged, all of their pronouns change, and with that of *it*,
-# none do (`docs/experiments.md`, *pronouns_de* and *pronouns_fr*).
+# So in this model the adjective is what the encoder hands over, and at *it* nothing
+# is decided. The bundled translators, which know more words, agree: when the
+# adjective's vector is exchanged, all of their pronouns change, and with that of
+# *it*, none do (`docs/experiments.md`, *pronouns_de* and *pronouns_fr*).
+#
+# Does the translator know, then, that an animal can be tired and a street can't?
+# These experiments do not tell. One that does stands in *Going further*, under
+# *Meaning, or place?*
 
 # %% [markdown] slide="slide"
 # ## Bugs from the wild
@@ -1145,9 +1151,9 @@ except RuntimeError as error:
 # %% [markdown] slide="slide"
 # ## Going further
 #
-# From here on everything is optional: two questions about leaks, what a warm-up is good
-# for, a map that misleads, new kinds of sentences, and a search that does not decide
-# too early.
+# From here on everything is optional: two questions about leaks, what a warm-up is
+# good for, what the translator knows of streets, a map that misleads, new kinds of
+# sentences, and a search that does not decide too early.
 
 # %% [markdown]
 # ### A leak that no loss shows
@@ -1301,14 +1307,15 @@ show_figure(
 )
 
 # %% [markdown] slide="skip"
-# What is the warm-up good for? The usual reason is that at first Adam knows little
-# about the size of the gradients, so that large steps do damage. That is a story until
-# somebody measures it. Here is a small measurement: a Transformer of two layers,
-# post-norm as in the paper, learns to write eight symbols backwards in 400 steps. Its
-# rate starts at the peak, or takes 100 steps to get there, and falls to 0 over the last
-# half. Two peaks are tried, 0.008 and 0.032. Each of the four models is then asked for
-# symbols that it has not seen; by chance one in ten would be right. In which of the
-# four runs do you expect the warm-up to matter?
+# What is the warm-up good for? One reason given is that at first Adam has seen few
+# gradients, so that its estimate of their size is poor (Liu et al. 2020); another,
+# that in a post-norm model the gradients near the output are large at the beginning
+# (Xiong et al. 2020). Here is a small measurement of what it does: a Transformer of
+# two layers, post-norm as in the paper, learns to write eight symbols backwards in
+# 400 steps. Its rate starts at the peak, or takes 100 steps to get there, and falls
+# to 0 over the last half. Two peaks are tried, 0.008 and 0.032. Each of the four
+# models is then asked for symbols that it has not seen; by chance one in ten would be
+# right. In which of the four runs do you expect the warm-up to matter?
 
 # %%
 from helpers.experiments.warm_up import share_right
@@ -1324,9 +1331,45 @@ assert learned[0.032, 0] < 0.5
 # %% [markdown] slide="skip"
 # At the lower peak both learn everything. At the higher one the model that starts at
 # the full rate is lost, and the one that warms up learns everything as well. So in
-# these four runs the warm-up does not make the best result better. It makes a rate work
-# that fails without it, and that spares a search. Change `peak` and the number of
-# steps, and give `share_right` the argument `norm_first=True`: is pre-norm safe?
+# these four runs the warm-up does not make the best result better. It makes a larger
+# rate work that fails without it, and that spares a search. It does not make every
+# rate work: double the peak once more, and try a warm-up of 10 steps. And give
+# `share_right` the argument `norm_first=True`: is a pre-norm model safe without one?
+
+# %% [markdown] slide="subslide"
+# ### Meaning, or place?
+#
+# Does the translator know that an animal can be tired and a street can't? It may also
+# have learned something simpler. Count in the sentences for training whom *tired* and
+# *wide* describe. Then exchange the nouns, and let three models translate: the street
+# did not cross the animal, because it was too tired. Who is tired now?
+
+# %%
+said_of = {"tired": Counter(), "wide": Counter()}
+for pair in task.train:
+    reason, main = pair.meaning.because, pair.meaning.main
+    if reason and main.object and reason.adjective in said_of:
+        role = "subject" if reason.subject == main.subject else "object"
+        said_of[reason.adjective][role] += 1
+print({word: dict(counts) for word, counts in said_of.items()})
+
+exchanged = "The street did not cross the animal because it was too tired."
+print("German, yours:  ", *translations(translator, [exchanged]))
+by_course = {code: load_translator(code)(exchanged) for code in ("de", "fr")}
+print("German, bundled:", by_course["de"])
+print("French, bundled:", by_course["fr"])
+assert "weil sie zu müde" in by_course["de"] and "qu'il était" in by_course["fr"]
+assert {tuple(one) for one in said_of.values()} == {("subject",), ("object",)}
+
+# %% [markdown] slide="skip"
+# In training *tired* is said of the subject in every single sentence, and *wide* of
+# the object. So whoever goes by the place in the sentence, and never learns what a
+# street is, gets all of these pronouns right as well. The bundled German translator
+# seems to go by the place: it makes the street tired, *sie*. In French the animal is
+# tired, *il*, for the street would be *elle*. What does yours do? The grammar has no
+# such sentences, so a model may do anything with them, and one sentence is no proof.
+# But this is how to look for one: find a sentence in which the two explanations lead
+# to different words.
 
 # %% [markdown] slide="subslide"
 # ### Where it looks, and which head it needs
@@ -1350,12 +1393,12 @@ for name, shares in pronouns.without_heads(bundled.model, all_words, of_twins).i
 assert looks["adjective"] > looks["it"] > 0.05
 
 # %% [markdown] slide="skip"
-# The map gives *it* about half as much weight as the adjective, and from the map alone
-# you might well have told a story about *it*. The interventions say that nothing is
-# lost without it. A weight shows where a head looks; what it needs is seen only when
-# you take something away. And one more surprise: cut the whole attention of an encoder
-# layer, and nearly all pronouns stay right. For these sentences the encoder is hardly
-# needed to relate words to each other, because the decoder does it.
+# The map is a mean over all heads, and it gives *it* about half as much weight as the
+# adjective, so that you might well have told a story about *it*. When you hid *it*
+# from your own model, nearly nothing was lost. A weight shows where a head looks;
+# what it needs is seen only when you take something away. And one more surprise: cut
+# the whole attention of an encoder layer, and nearly all pronouns stay right. For
+# these sentences the encoder is hardly needed to relate words to each other.
 
 # %% [markdown]
 # ### A mask in half precision
@@ -1397,10 +1440,10 @@ for name, some in task.constructions.items():
 
 # %% [markdown]
 # In `docs/experiments.md`, under *sentences_de*, you find the same two columns for
-# three seeds of nearly this training. The held-out words are right in each of them to
-# within a percent, while the questions range from 45 to 98 %. New words in a known
-# sentence are learned reliably here; a new kind of sentence is a matter of luck, and a
-# single run would not have told you so.
+# three seeds of nearly this training. The held-out pairs of words are right in each
+# of them to within a percent, while the questions range from 45 to 98 %. New pairs of
+# words in a known kind of sentence are learned reliably here; a new kind of sentence
+# is a matter of luck, and a single run would not have told you so.
 
 # %% [markdown] slide="slide"
 # ### Beam search: don't decide too early
@@ -1485,11 +1528,12 @@ show_figure(
 # The beam does what it promises. While the model is unsure it finds a more probable
 # text for many of the sentences, and hardly ever a less probable one. But look at the
 # last two numbers of each line. Of the sentences that only one of the searches got
-# right, greedy decoding has nearly as many as the beam, and the count of the words says
-# why: a sum of log-probabilities falls with every word, so the beam likes to leave one
-# out. More probable is not the same as right. And the finished model is so sure of its
-# sentences that both searches write the same. Might a beam help where a good model
-# meets something new, as with the two kinds of sentences above?
+# right, greedy decoding has nearly as many as the beam, and the count of the words
+# names one reason: a sum of log-probabilities falls with every word, so the beam
+# likes to leave one out. More probable is not the same as right. And the finished
+# model is so sure of its sentences that both searches write the same. Might a beam
+# help where a good model meets something new, as with the two kinds of sentences
+# above?
 
 # %%
 for name, some in task.constructions.items():
@@ -1526,8 +1570,11 @@ for name, some in task.constructions.items():
 # %% [markdown] slide="skip"
 # **References.** Vaswani et al. 2017, *Attention Is All You Need* (arXiv 1706.03762),
 # sections 3.2.3 and 5. Szegedy et al. 2016 (arXiv 1512.00567), for label smoothing.
-# Bengio et al. 2015 (arXiv 1506.03099), for the gap between training and writing. Xiong
-# et al. 2020 (arXiv 2002.04745), on warm-up and where the norm stands. Jain and Wallace
-# 2019 (arXiv 1902.10186), *Attention is not Explanation*. Wu et al. 2016 (arXiv
-# 1609.08144), section 7, for beam search with a length penalty. Stahlberg and Byrne
-# 2019 (arXiv 1908.10090), for searches that find more probable and worse translations.
+# Bengio et al. 2015 (arXiv 1506.03099) and Ranzato et al. 2015 (arXiv 1511.06732),
+# for the gap between training and writing. Liu et al. 2020 (arXiv 1908.03265) and
+# Xiong et al. 2020 (arXiv 2002.04745), on warm-up and where the norm stands. Jain and
+# Wallace 2019 (arXiv 1902.10186), *Attention is not Explanation*, and the reply of
+# Wiegreffe and Pinter 2019 (arXiv 1908.04626). Michel et al. 2019 (arXiv 1905.10650),
+# on heads that can be cut. Wu et al. 2016 (arXiv 1609.08144), section 7, for beam
+# search with a length penalty. Stahlberg and Byrne 2019 (arXiv 1908.10090), for
+# searches that find more probable and worse translations.

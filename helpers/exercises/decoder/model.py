@@ -427,10 +427,11 @@ def _count(
     heads: bool = False,
     stacks: bool = True,
     attention_layers: int = 4,
+    attention_bias: int = 1,
 ) -> int:
     """The sum; each option is a term that can be forgotten or counted twice."""
     d, f = config.d_model, config.d_ff
-    attention = attention_layers * (d * d + bias * d)
+    attention = attention_layers * (d * d + bias * attention_bias * d)
     if heads:
         attention *= config.num_heads
     feed_forward = 2 * d * f + bias * (d + f)
@@ -511,6 +512,13 @@ COUNT_MISTAKES = (
         "How many numbers does `nn.Linear(3, 5)` hold?",
         swap_term(bias=0, last_bias=0),
         swap_term(bias=0),
+    ),
+    mistake(
+        "no biases in the attentions",
+        "The biases of the feed-forward and of the last layer were counted, but not "
+        "those of the attentions, whose four linear layers have one each.",
+        "How many numbers does `nn.Linear(3, 5)` hold?",
+        swap_term(attention_bias=0),
     ),
     mistake(
         "no biases, in the norms neither",

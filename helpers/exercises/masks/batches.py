@@ -83,7 +83,7 @@ def _collating(call: Callable, pairs: Pairs) -> Look:
     two = isinstance(result, tuple | list) and len(result) == 2
     ids = map(_whole, result) if two else ()
     tables = dict(zip(("source", "target"), ids, strict=True)) if two else {}
-    lists = "unchanged" if pairs == before else "changed"
+    lists = "as they were" if pairs == before else "changed"
     return Look({**(tables or {"result": result}), "the lists in pairs": lists})
 
 

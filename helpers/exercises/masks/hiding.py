@@ -112,6 +112,17 @@ def _flat(ids: Tensor, places: Tensor) -> Tensor:
     return hide(ids, places)[:, 0, 0]
 
 
+@mistake(
+    "sentences in the place of queries",
+    "The condition on the places has two axes, (batch, key). Beside the four of the "
+    "padding mask its batch stands where the queries belong.",
+    "Shapes line up from the right. Give the condition the same four axes before you "
+    "combine the two.",
+)
+def _as_queries(ids: Tensor, places: Tensor) -> Tensor:
+    return (ids != 0)[:, None, None, :] & ~_here(ids, places)
+
+
 EXERCISES = (
     Exercise(
         "6.G",
@@ -132,6 +143,7 @@ EXERCISES = (
             _inverted,
             _either,
             _flat,
+            _as_queries,
         ),
     ),
 )
