@@ -2,10 +2,11 @@
 
     model = AutoModel.from_pretrained(pretrained.path("encoder"))
 
-Roles are "encoder" and "gpt2". By default both lie on this machine already. With
-COURSE_SOURCE=hub in the environment the same calls mean the Hub's checkpoints: local
-files first, then a short probe of the network, then a download that tells how far it is
-and is given up when it stands still; what fails is one clear sentence.
+Roles are "encoder", "gpt2", "storyteller" and "guesser". By default all of them lie on
+this machine already. With COURSE_SOURCE=hub in the environment "encoder" and "gpt2"
+mean the Hub's checkpoints: local files first, then a short probe of the network, then a
+download that tells how far it is and is given up when it stands still; what fails is
+one clear sentence.
 """
 
 import contextlib
@@ -29,7 +30,11 @@ from helpers import third_party
 from helpers.corpora import whole
 
 HUB = {"encoder": "bert-base-cased", "gpt2": "gpt2"}
-GPT2 = Path(__file__).parent / "corpora" / "gpt2"
+OWN = {  # trained by tools/pretrain
+    name: Path(__file__).parent / "corpora" / name
+    for name in ("gpt2", "storyteller", "guesser")
+}
+ROLES = tuple(HUB | OWN)
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
 WANTED = ["*.json", "*.txt", "*.safetensors", "*.model"]  # one format of the weights
 PROBE = 1.5  # seconds the network gets to answer
@@ -61,15 +66,15 @@ def path(name: str = "encoder") -> str:
     """The folder of a checkpoint, whole and checked, for any `from_pretrained`.
 
     Args:
-        name: a role, "encoder" or "gpt2"; or a name on the Hub, such as "org/model"
+        name: a role, one of `ROLES`; or a name on the Hub, such as "org/model"
 
     Raises:
         CheckpointError: It is not there, is damaged, or can't be fetched now.
     """
-    if name not in HUB and "/" not in name:
-        roles = ", ".join(map(repr, HUB))
+    if name not in ROLES and "/" not in name:
+        roles = ", ".join(map(repr, ROLES))
         raise CheckpointError(f"No checkpoint {name!r}: choose {roles} or 'org/model'.")
-    if name in HUB and source() == "bundled":
+    if name in ROLES and (source() == "bundled" or name not in HUB):
         return str(bundled(name))
     repo = HUB.get(name, name)
     folder = _cached(repo) or _fetched(repo)
@@ -83,7 +88,7 @@ def bundled(name: str = "encoder") -> Path:
     """The folder of a bundled checkpoint, whole and checked; whatever COURSE_SOURCE is.
 
     Args:
-        name: "encoder" or "gpt2"
+        name: one of `ROLES`
 
     Raises:
         CheckpointError: It is not there, or is damaged.
@@ -93,14 +98,16 @@ def bundled(name: str = "encoder") -> Path:
         if not here:
             raise CheckpointError(text)
         return third_party.find(name)
-    if not _complete(GPT2):
+    folder = OWN[name]
+    if not _complete(folder):
         raise CheckpointError(
-            f"The bundled checkpoint 'gpt2' is not in {GPT2}. It belongs to the "
-            "course: download the course again, or `make pretrain`."
+            f"The bundled checkpoint {name!r} is not in {folder}. It belongs to the "
+            "course: download the course again, or train it with "
+            f'`make pretrain ARGS="--model {name}"`.'
         )
-    if broken := whole.damaged(GPT2):
+    if broken := whole.damaged(folder):
         raise CheckpointError(whole.sentence(broken[0]))
-    return GPT2
+    return folder
 
 
 def load_encoder(name: str = "encoder", attn_implementation: str = "eager") -> Any:
@@ -137,6 +144,23 @@ def load_gpt2(name: str = "gpt2") -> Any:
 
     with quiet():
         model = AutoModelForCausalLM.from_pretrained(folder)
+    return model.eval()
+
+
+def load_guesser(name: str = "guesser") -> Any:
+    """Load a masked language model that is ready to guess words: no dropout.
+
+    Args:
+        name: as in `path`
+
+    Returns:
+        A model of `transformers` with its masked language model head, in eval mode.
+    """
+    folder = path(name)
+    from transformers import AutoModelForMaskedLM
+
+    with quiet():
+        model = AutoModelForMaskedLM.from_pretrained(folder)
     return model.eval()
 
 

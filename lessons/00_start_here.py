@@ -156,32 +156,33 @@ for language in ("de", "fr"):
 # whole translator in lesson 06.
 
 # %% [markdown] slide="subslide"
-# ### Four: continue a text
+# ### Four: continue a story
 #
 # A **language model** has learned one thing only: how likely each word is to come next.
 # Draw one word by these odds, add it to the text, ask again, and the model writes. The
-# one below has the architecture of GPT-2, at a thirtieth of the size of the smallest
-# one, and it has read manuals of software and nothing else. So give it the beginning of
-# a manual.
+# one below has the architecture of GPT-2, at a fiftieth of the size of the smallest
+# one, and it has read stories of one small world and nothing else. So give it the
+# beginning of a story.
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: why three different texts from one beginning?
+# **2 minutes.** Ask: why three different stories from one beginning?
 #
 # Expect: "it is creative". No: each was drawn with other random numbers.
 #
-# Say: it has read manuals and nothing else, and it shows. Lesson 10 writes such a
-# model, lesson 11 chooses its next word.
+# Say: it knows one small world, and it shows. Lesson 10 writes such a model, lesson 11
+# chooses its next word.
 
 # %% slide="fragment"
-beginning = "If the file does not exist,"
+beginning = "Mia had lost her red ball."
 for draw in (1, 3, 5):
-    print(continued(beginning, draw, name="gpt2"))
+    print(continued(beginning, draw), end="\n\n")
 
 # %% [markdown] slide="skip"
 # Three times the same beginning, three continuations, because each was drawn with other
-# random numbers. It sounds like a manual, but it has only learned which words tend to
-# follow such a text. Try *Return a list of*, or other numbers in `(1, 3, 5)`. You write
-# a GPT in lesson 10, and in lesson 11 you decide how its next word is chosen.
+# random numbers. It sounds like a story, but the model has only learned which words
+# tend to follow such a text. Try *It was a cold morning in winter.*, or other numbers
+# in `(1, 3, 5)`. You write a GPT in lesson 10, and in lesson 11 you decide how its next
+# word is chosen.
 
 # %% [markdown] slide="skip"
 # ### Three kinds of model
@@ -594,8 +595,8 @@ print("Python's random starts again:", random.random() == first)
 # afterwards. `docs/` tells what was measured, and how; its page
 # [words](../docs/words.md) lists the letters that stand for sizes, and the words with a
 # fixed meaning, for the day when you have forgotten one. `helpers/` is the code that
-# the lessons import, with cards for the [texts](../helpers/corpora/README.md) and the
-# [language model](../helpers/corpora/gpt2/README.md) that come with the course.
+# the lessons import, with [cards](../helpers/corpora/README.md) for the texts and the
+# models that come with the course.
 
 # %% [markdown] slide="skip"
 # ### References

@@ -37,6 +37,7 @@ from tools.grading.names import Name
 from tools.grading.platforms import Mark
 from tools.grading.restore import MOST
 from tools.grading.tables import Grade
+from tools.slides.cells import anchor
 
 ROOT = Path(__file__).resolve().parents[1]
 LESSON = "02_attention"
@@ -671,6 +672,21 @@ def test_the_ten_commonest_mistakes_of_this_class_come_first(lesson):
     assert "3 students of 16" in text and f"Slide to show: {task.section}" in text
     plain = BeautifulSoup(feedback.inline(f"{one.done} {one.where}"), "html.parser")
     assert plain.get_text() in text
+
+
+def test_a_mistake_leads_to_its_slide_where_the_deck_was_made(lesson, tmp_path):
+    grades, known = of_class(lesson)
+    assert "#/exercise" not in at_a_glance(lesson, grades, root=tmp_path)
+    deck = tmp_path / "slides" / f"{LESSON}.html"
+    deck.parent.mkdir()
+    deck.touch()
+    page = BeautifulSoup(at_a_glance(lesson, grades, root=tmp_path), "html.parser")
+    link = page.find("ol", class_="mistakes").a["href"]
+    assert (
+        link
+        == f"{deck.as_uri()}#/{anchor(known[0][0])}"
+        == (f"{deck.as_uri()}#/exercise-2-{known[0][0][-1]}")
+    )
 
 
 def at_a_glance(lesson, grades, **more):

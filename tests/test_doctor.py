@@ -122,7 +122,7 @@ def test_scripts_that_are_missing_are_a_note(monkeypatch):
 
 @pytest.mark.parametrize("damage", ["short", "empty", "pointer", "gone"])
 def test_a_damaged_gpt2(monkeypatch, tmp_path, damage):
-    folder = shutil.copytree(pretrained.GPT2, tmp_path / "gpt2")
+    folder = shutil.copytree(pretrained.OWN["gpt2"], tmp_path / "gpt2")
     weights = folder / "model.safetensors"
     content = weights.read_bytes()
     weights.write_bytes(
@@ -135,7 +135,7 @@ def test_a_damaged_gpt2(monkeypatch, tmp_path, damage):
     )
     if damage == "gone":
         weights.unlink()
-    monkeypatch.setattr(pretrained, "GPT2", folder)
+    monkeypatch.setitem(pretrained.OWN, "gpt2", folder)
     said = found(doctor.checkpoints, doctor.BAD)
     assert "is not in" in said if damage == "gone" else "is damaged: its sha256" in said
     assert "encoder" in found(doctor.checkpoints, doctor.OK)

@@ -41,7 +41,7 @@ def home(tmp_path_factory):
     with pretrained.quiet():
         GPT2LMHeadModel(config).save_pretrained(tiny)
     for name in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(pretrained.GPT2 / name, tiny)
+        shutil.copy(pretrained.OWN["gpt2"] / name, tiny)
     repo = home / "hub" / "models--gpt2"
     (repo / "snapshots" / "c0ffee").mkdir(parents=True)
     (repo / "blobs").mkdir()

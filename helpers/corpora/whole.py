@@ -14,7 +14,8 @@ from helpers.files import write_whole
 SUMS = "sha256.json"
 PLAIN = (".py", ".md", ".png")  # nothing reads these but people and Python
 FOLDERS = [  # all that the course bundles
-    Path(__file__).parent / name for name in (".", "gpt2", "language/weights")
+    Path(__file__).parent / name
+    for name in (".", "gpt2", "language/weights", "storyteller", "guesser")
 ]
 
 

@@ -16,7 +16,7 @@ from helpers.generation.sampling import Settings, sample
 from helpers.models.encoder import Encoder, bert_encoder
 from helpers.text.sentence_search import nearest, sentence_vectors
 
-TOKENS = 40  # that are written, at most
+TOKENS = 60  # that are written, at most
 
 
 @cache
@@ -49,7 +49,7 @@ def _writer(name: str) -> tuple[Any, Any]:
 
 
 def continued(
-    beginning: str, draw: int = 0, name: str = "gpt2", temperature: float = 0.7
+    beginning: str, draw: int = 0, name: str = "storyteller", temperature: float = 0.7
 ) -> str:
     """Let a bundled language model continue a text by up to `TOKENS` tokens.
 

@@ -159,7 +159,7 @@ def packages() -> Iterator[Finding]:
 
 
 def checkpoints() -> Iterator[Finding]:
-    """Are both bundled checkpoints there, and whole?"""
+    """Are the bundled checkpoints there, and whole?"""
     missing = [name for name in ("torch", "numpy") if not _version(name)]
     if missing:
         text = f"not looked at: {' and '.join(missing)} missing."
@@ -169,7 +169,7 @@ def checkpoints() -> Iterator[Finding]:
 
     kept = os.environ.pop("COURSE_SOURCE", None)  # the bundled ones, in any case
     try:
-        for role in ("encoder", "gpt2"):
+        for role in pretrained.ROLES:
             try:
                 folder = Path(pretrained.path(role))
             except pretrained.CheckpointError as error:

@@ -16,6 +16,7 @@ from helpers.checks.exercise import place
 from tools.grading.feedback import PAGE, STYLE, inline, state
 from tools.grading.outline import Outline, Task
 from tools.grading.tables import Grade
+from tools.slides.cells import anchor
 
 MISTAKES = 10  # that are shown of a lesson
 NAMES = 40  # that are listed where many are concerned
@@ -168,8 +169,8 @@ def _mistakes(one: Lesson, graded: list[Grade]) -> Iterator[str]:
         known = task.mistake(name)
         slide = html.escape(task.section or f"Exercise {task.exercise.id}")
         if one.slides:
-            address = html.escape(one.slides.resolve().as_uri())
-            slide = f'<a href="{address}">{slide}</a>'
+            address = f"{one.slides.resolve().as_uri()}#/{anchor(task.exercise.id)}"
+            slide = f'<a href="{html.escape(address)}">{slide}</a>'
         items.append(
             f"<li><b>{task.exercise.id}, {inline(name)}</b>: "
             f"{_count(count, 'student')} of {len(graded)}"

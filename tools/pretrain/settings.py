@@ -47,10 +47,12 @@ class StorySettings(Settings):
 
     text: str = "world"  # or "books", or "both"
     stories: int = 200_000  # told for training; about 36 million tokens
+    d_model: int = 192
     vocab_size: int = 3072
     num_heads: int = 8
     dropout: float = 0.0  # no story is read twice
     steps: int = 100_000  # at most; the held-out curve or the clock ends it before
+    decay: float = 0.35  # at the constant rate the curve is flat long before
     evaluate_every: int = 200
     checkpoint_every: int = 200
     learning_rate: float = 4e-3

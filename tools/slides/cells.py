@@ -46,6 +46,11 @@ class Slide:
     appendix: bool = False  # behind the class, and not counted
 
 
+def anchor(exercise: str) -> str:
+    """The name of an exercise's slide, behind "#/" in the deck's address."""
+    return f"exercise-{exercise.replace('.', '-')}"
+
+
 def slides(solution: NotebookNode, student: NotebookNode, plan: str) -> list[Slide]:
     """The slides of a lesson, from its two notebooks.
 

@@ -94,7 +94,8 @@ class Stack {
       page.classList.remove("measured");
       page.querySelector(".cell")?.classList.remove("fragment"); // nothing before it
       if (this.notes) page.append(this.notes.cloneNode(true));
-      const { timing, visibility } = this.section.dataset;
+      const { anchor, timing, visibility } = this.section.dataset;
+      if (anchor && page === this.pages[0]) page.id = anchor;
       if (timing) page.dataset.timing = page === this.pages[0] ? timing : 1;
       if (visibility) page.dataset.visibility = visibility;
     }

@@ -13,7 +13,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from tools.build.folds import TAG
-from tools.slides.cells import Slide
+from tools.slides.cells import Slide, anchor
 
 SIZE = 24  # of a formula, in its own units; on the slide it grows with the text
 LINES = 26  # of code that a slide holds at a size one can read
@@ -123,6 +123,8 @@ def section(slide: Slide) -> str:
     more = f' data-above="{html.escape(slide.above)}"'
     more += f' data-timing="{seconds}"' * bool(seconds)
     more += ' data-visibility="uncounted"' * slide.appendix
+    if slide.exercise:
+        more += f' data-anchor="{anchor(slide.exercise.id)}"'
     label = '<p class="lab">for the lab</p>' if slide.lab else ""
     body = "".join(cell(one, slide.minutes > 0) for one in slide.cells)
     notes = markdown("\n\n".join(slide.notes))
