@@ -102,7 +102,9 @@ def places(settings: str) -> list[str]:
 
 def pip_settings() -> str:
     """What pip is configured with."""
-    run = subprocess.run([*PIP, "config", "list"], capture_output=True, text=True)
+    run = subprocess.run(
+        [*PIP, "config", "list"], capture_output=True, text=True, encoding="utf-8"
+    )
     lines = run.stdout.splitlines()
     return "\n".join(sorted(lines, key=lambda line: not line.startswith(":env:")))
 
@@ -158,7 +160,7 @@ def to_choose(text: str) -> str | None:
 def brings_cuda(install: Sequence[str], pin: str) -> bool:
     """Whether torch would bring CUDA's libraries; nothing is installed."""
     run = subprocess.run(
-        [*install, "--dry-run", pin], capture_output=True, text=True, cwd=ROOT
+        [*install, "--dry-run", pin], capture_output=True, encoding="utf-8", cwd=ROOT
     )
     return bool(CUDA.search(run.stdout + run.stderr))
 

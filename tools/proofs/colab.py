@@ -102,6 +102,7 @@ def _run(command: list, folder: Path, quiet: bool = False) -> str:
         env=environment,
         stdout=subprocess.PIPE if quiet else None,
         text=True,
+        encoding="utf-8",
     )
     if run.returncode:
         told = " ".join(one for one in map(str, command) if "\n" not in one)
