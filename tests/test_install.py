@@ -225,6 +225,15 @@ def test_uv_looks_where_pip_looks():
     assert installer.places(both) == ["--find-links", "/one", "--find-links", "/two"]
 
 
+def test_uv_trusts_what_pip_trusts(monkeypatch):
+    told = ":env:.cert='/etc/all.pem'"
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    assert installer.trusted("") == {}
+    assert installer.trusted(told) == {"SSL_CERT_FILE": "/etc/all.pem"}
+    monkeypatch.setenv("SSL_CERT_FILE", "/mine.pem")
+    assert installer.trusted(told) == {"SSL_CERT_FILE": "/mine.pem"}
+
+
 def test_pips_settings_are_asked_of_pip(tmp_path, monkeypatch):
     file = tmp_path / "pip.conf"
     file.write_text("[global]\nfind-links = /of/the/file\n", encoding="utf-8")

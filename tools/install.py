@@ -79,8 +79,8 @@ def _recent(command: list[str]) -> bool:
     return bool(version) and tuple(map(int, version.groups())) >= (0, 13)
 
 
-def places(settings: str) -> list[str]:
-    """What makes uv look where pip looks.
+def _read(settings: str) -> dict[str, str]:
+    """The settings by their names.
 
     Args:
         settings: what `pip config list` says; the environment's stand first there,
@@ -89,6 +89,12 @@ def places(settings: str) -> list[str]:
     found: dict[str, str] = {}
     for name, value in SETTING.findall(settings):
         found.setdefault(name, value.strip().strip("'\""))
+    return found
+
+
+def places(settings: str) -> list[str]:
+    """What makes uv look where pip looks; the settings are as in `_read`."""
+    found = _read(settings)
     options = [
         part
         for name, option in PLACES.items()
@@ -98,6 +104,13 @@ def places(settings: str) -> list[str]:
     if "extra-index-url" in found:  # pip takes the best of all
         options += ["--index-strategy", "unsafe-best-match"]
     return options
+
+
+def trusted(settings: str) -> dict[str, str]:
+    """The environment in which uv trusts the certificates that pip is told to trust."""
+    found = _read(settings)
+    known = os.environ.get("SSL_CERT_FILE", found.get("cert"))
+    return {"SSL_CERT_FILE": known} if known else {}
 
 
 def pip_settings() -> str:
@@ -208,7 +221,9 @@ def install(lists: Sequence[str], course: bool) -> None:
     """
     command, slow = uv(), [*PIP, "install"]
     fast = [*command, "pip", "install", "--python", sys.executable] if command else []
-    fast += places(pip_settings()) if fast else []
+    settings = pip_settings() if fast else ""
+    fast += places(settings)
+    os.environ.update(trusted(settings))
     text = "\n".join((ROOT / one).read_text("utf-8") for one in lists)
     pin = to_choose(text)
     for_uv, for_pip = build_of_torch(fast or slow, pin) if pin else ([], [])
