@@ -17,6 +17,7 @@ from transformers import (
 )
 from transformers.utils import logging
 
+from helpers.corpora import whole
 from tools.corpora.stories import Recall, tell
 from tools.pretrain import (
     evaluation,
@@ -239,6 +240,34 @@ def test_the_sheet_of_a_blind_reader_is_mixed_and_has_a_key(exported, tmp_path):
     assert any(f"{number}. {text}\n" in sheet for text in samples["1.0"])
     with pytest.raises(SystemExit, match="guesser has no stage `blind`"):
         main(["blind", "--model", "guesser", *where])
+
+
+def test_what_a_blind_reader_said_is_kept_in_the_card(exported, tmp_path, capsys):
+    where = ["--target", str(exported), "--folder", str(tmp_path)]
+    said = tmp_path / "said.txt"
+    entering = ["blind", "--model", "storyteller", *where, "--verdicts", str(said)]
+    with pytest.raises(SystemExit, match="is missing: run the `blind` stage"):
+        main(entering)
+    main(["blind", "--model", "storyteller", *where])
+    key = (tmp_path / "blind_key.txt").read_text().splitlines()
+    lines = [
+        f"{line.split('.')[0]} {'n why not' if 'temperature 2' in line else 'y'}"
+        for line in key
+    ]
+    for wrong in (lines[1:], [*lines, lines[0]]):
+        said.write_text("\n".join(wrong))
+        with pytest.raises(SystemExit, match=f"each of the {len(key)} texts"):
+            main(entering)
+    assert "read_blind" not in story_export.read_facts(exported)
+    said.write_text("\n".join(lines))
+    main(entering)
+    count = sum("temperature 2" in line for line in key)
+    assert f"temperature 2: 0 of {count} were" in capsys.readouterr().out
+    card = (exported / "README.md").read_text()
+    assert (
+        f"| read blind, temperature 2 | 0 of {count} were taken for a story |" in card
+    )
+    assert not whole.damaged(exported)
 
 
 class Parrot(torch.nn.Module):

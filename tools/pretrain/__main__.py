@@ -11,7 +11,8 @@ Stages, each resumable and each a sub-command of ``python -m tools.pretrain``:
     export       write the bundled folder: fp16 weights, tokenizer, card, curve
     perplexity   recompute the held-out perplexity of the exported files
     evaluate     storyteller, guesser: measure again what the card tells, and print it
-    blind        storyteller: write samples in mixed order for a reader, and the key
+    blind        storyteller: write samples in mixed order for a reader, and the key;
+                 with --verdicts, keep in the card what the reader said
 """
 
 import argparse
@@ -36,6 +37,7 @@ from tools.pretrain.guesser_export import (
 from tools.pretrain.settings import BUILD, SITE, Settings
 from tools.pretrain.stories import prepare_stories
 from tools.pretrain.story_export import (
+    enter_verdicts,
     evaluate_exported,
     export_storyteller,
     print_shown,
@@ -109,6 +111,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--stories", type=int, help="how many stories are told for training")
     add("--width", type=int, help="d_model")
     add("--layers", type=int, help="how many layers")
+    add("--verdicts", type=Path, help='blind: a file of lines such as "12 y", "13 n"')
     options = parser.parse_args(arguments)
     if options.steps is not None and options.steps < 1:
         raise SystemExit(f"--steps is {options.steps}: give at least 1.")
@@ -186,7 +189,10 @@ def _read_stories(
     if options.stage == "evaluate":
         work.evaluate(options.target)
     if options.stage == "blind" and options.model == "storyteller":
-        write_blind_sheet(options.target, options.folder)
+        if options.verdicts:
+            enter_verdicts(options.target, options.folder, options.verdicts)
+        else:
+            write_blind_sheet(options.target, options.folder)
     elif options.stage == "blind":
         _refuse(options, "blind")
 

@@ -39,7 +39,7 @@ byte-level BPE.
 | happy endings, one text | {happy:.1%}, broken texts {broken:.1%} |
 | happy endings, best of 16 | {happy_best_of_16:.1%}, broken texts \
 {broken_best_of_16:.1%} |
-
+{read}
 {repeats}
 
 ![training and held-out loss against the steps](loss_curve.png)
@@ -91,8 +91,12 @@ def story_card(facts: dict) -> str:
         samples.append(f"### {title}\n")
         first = texts[: len(shown["samples"]["own words"])]  # the first seed
         samples += ["> " + text.replace("\n", "\n> ") + "\n" for text in first]
+    read = "".join(
+        f"| read blind, {kind} | {stories} of {texts} were taken for a story |\n"
+        for kind, (stories, texts) in facts.get("read_blind", {}).items()
+    )
     return CARD.format(
-        **settings | facts | shown | {"samples": "\n".join(samples)},
+        **settings | facts | shown | {"samples": "\n".join(samples), "read": read},
         **shared("storyteller", facts),
         millions=facts["parameters"] / 1e6,
         step_tokens=settings["batch_size"] * settings["context"],
