@@ -310,7 +310,6 @@ class Decoder(nn.Module):
     """Writes a sentence from one vector.
 
     Attributes:
-        embedding: nn.Embedding, from ids to vectors of width D
         rnn: nn.GRU, from width D to width D
         final_layer: nn.Linear, from D to a score for each word
     """
@@ -578,10 +577,7 @@ show("weights", by_hand.softmax(-1))
 class AdditiveAttention(nn.Module):
     """Attention whose scores come from a small network.
 
-    Attributes:
-        W_q: nn.Linear for the queries, D to D, without bias
-        W_k: nn.Linear for the memory, D to D, without bias
-        v: nn.Linear, D to 1, without bias
+    Layers without bias: W_q (queries) and W_k (memory), D to D, and v, D to 1.
     """
 
     def __init__(self, d_model: int) -> None:
@@ -595,12 +591,9 @@ class AdditiveAttention(nn.Module):
     def forward(
         self, query: Tensor, memory: Tensor, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Mix the memory for each query.
+        """Mix memory (B, S, D), keys and values at once, for each query (B, T, D).
 
-        Args:
-            query: (B, T, D)
-            memory: (B, S, D), keys and values at once
-            mask: boolean, True = may attend, broadcastable to (B, T, S)
+        Where mask is True, boolean and broadcastable to (B, T, S), one may attend.
 
         Returns:
             output (B, T, D), weights (B, T, S)

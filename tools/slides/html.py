@@ -17,6 +17,8 @@ from tools.slides.cells import Slide, anchor
 
 SIZE = 24  # of a formula, in its own units; on the slide it grows with the text
 LINES = 26  # of code that a slide holds at a size one can read
+FEWEST = 8  # lines of code that are worth a page of their own
+DEFINED = re.compile(r" *(def|class|@)\b")
 FOR_TOOLS = re.compile(r" *# (noqa\b.*|fmt: \w+)$", re.MULTILINE)
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 CODE = HtmlFormatter(nowrap=True, style="default")
@@ -65,7 +67,7 @@ def code(source: str) -> str:
 
 
 def pieces(lines: list[str], first: int = 0) -> list[tuple[int, int]]:
-    """Cut long code, where there is a blank line near the middle of what is left.
+    """Cut long code before a function, or at a blank line near the middle.
 
     Args:
         lines: The code.
@@ -80,7 +82,13 @@ def pieces(lines: list[str], first: int = 0) -> list[tuple[int, int]]:
     middle = first + left // -(-left // LINES)
     near = range(first + 1, first + LINES + 1)
     blank = [number for number in near if not lines[number].strip()]
-    cut = min(blank or [middle], key=lambda number: abs(number - middle))
+    last = len(lines) - FEWEST
+    whole = [
+        number
+        for number in blank
+        if first + FEWEST <= number < last and DEFINED.match(lines[number + 1])
+    ]
+    cut = min(whole or blank or [middle], key=lambda number: abs(number - middle))
     after = cut
     while not lines[after].strip():
         after += 1
