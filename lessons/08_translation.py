@@ -1039,16 +1039,16 @@ assert sum(seconds["RNN"]) < sum(seconds["RNN with attention"])
 # read aloud where the Transformer comes in.
 #
 # Say: on one thread everything stands in line anyway, so a short chain saves nothing.
-# It pays on hardware that does thousands of things at once. We had none to measure on.
+# It pays on hardware that does thousands of things at once. That was not measured.
 
 # %% [markdown] slide="skip"
-# On one thread everything waits for everything anyway, and what counts is the amount of
-# work. So the plain RNN, which does the least, is faster than the RNN with attention.
-# The Transformer has the shortest chain and two layers to compute, and
-# you can read off your own clock what is left of its advantage here. A short chain pays
-# on hardware that does thousands of operations at once, where a long one means that
-# most of it stands idle. We had no such machine for this lesson, so there is no number
-# for it. If you have one, move the models and the batches of `seq2seq.random_batch`
+# On one thread everything waits for everything anyway, and what counts is the amount
+# of work. So the plain RNN, which does the least, is faster than the RNN with
+# attention. The Transformer has the shortest chain and two layers to compute, and you
+# can read off your own clock what is left of its advantage here. A short chain pays
+# on hardware that does thousands of operations at once, because a long one leaves
+# most of it with nothing to do. We could not measure that for this lesson. If you
+# have such a machine, move the models and the batches of `seq2seq.random_batch`
 # there, and see.
 
 # %% [markdown] slide="slide"
