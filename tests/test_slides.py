@@ -478,6 +478,7 @@ def test_a_slide_of_a_class_is_one_page_and_no_stub_is_cut(name, opened):
             part = lines[start:end]
             whole = [one for one in texts if all(line in one for line in part)]
             assert any(f"Exercise {number}:" in one for one in whole), number
+            assert start == 0 or part[0].startswith(("def ", "class ", "@")), number
     page.close()
 
 
