@@ -50,7 +50,7 @@ class StorySettings(Settings):
     d_model: int = 192
     vocab_size: int = 3072
     num_heads: int = 8
-    dropout: float = 0.0  # no story is read twice
+    dropout: float = 0.0  # no story is read more than twice
     steps: int = 100_000  # at most; the held-out curve or the clock ends it before
     decay: float = 0.35  # at the constant rate the curve is flat long before
     evaluate_every: int = 200
