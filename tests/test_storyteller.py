@@ -129,6 +129,7 @@ def test_some_stories_leave_out_their_beginning():
             assert len(text) > len(whole_story.text()) / 4
     assert 60 < cut < 100  # two in five
 
+
 def test_books_are_read_alone_or_by_turns(tmp_path):
     file = tmp_path / "books.xz"
     parts = [f"Part {number} of the book." for number in range(40)]

@@ -33,7 +33,7 @@ def held_out_stories(count: int = HELD_OUT_STORIES) -> list[Story]:
 
 
 def training_text(seed: int) -> str:
-    """A story, or its later part, from a sentence of the first half that names the hero.
+    """A story, or its later part, from a sentence that names the hero.
 
     Readers begin where they like, often without the introductions of a whole story.
     """

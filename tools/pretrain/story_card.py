@@ -72,8 +72,8 @@ looking inside a language model, not for using its answers.
 NOTES = {
     "world": "Stories that `tools/corpora/stories` tells: a simulator of our own that "
     "keeps\ntrack of who is where and what lies in what, with sentence patterns "
-    "written by hand.\nTwo stories in five leave out their beginning, as a reader's own "
-    "prompt does.\nNo story was read more than twice.",
+    "written by hand.\nTwo stories in five leave out their beginning, as readers' "
+    "prompts do.\nNo story was read more than twice.",
     "both": "By turns stories of `tools/corpora/stories`, a simulator of our own, and "
     "books in\nthe public domain, which are books of their time, with its attitudes.",
     "books": "Books in the public domain, which are books of their time, with its "
