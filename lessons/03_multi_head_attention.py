@@ -27,8 +27,8 @@
 # **2 minutes.** Ask, before you press: which word does the second head look at, and
 # what will it do in the sentence with *wide*?
 #
-# Expect: *tired* is found quickly. That it moves to *wide* surprises nobody, and that
-# it does so more surely than the first head surprises some.
+# Expect: *tired* is found quickly, and nobody is surprised that it moves to *wide*.
+# Some are that the first head stays with *animal*.
 #
 # Say: we picked two heads of 72. The questions are our words for what they look at.
 
@@ -72,16 +72,16 @@ for sentence in (TIRED, WIDE):
 # %% [markdown] slide="skip"
 # The first head is the one that you met in lesson 02. It looks for what *it* refers to.
 # With *wide* that should be the street, but *animal* is still ahead, though by less.
-# The second, in the layer below, looks for what is said about *it*. These are our words
-# for where they look. A head has one row of weights for *it*, and they add up to 1:
-# what it gives to *tired* it can't give to *animal*. It could share, of course, and
-# give each of them a half. What would it get then?
+# The second, in the layer below, looks for what is said about *it*. Both questions are
+# our reading of the weights. A head has one row of weights for *it*, which add up to 1,
+# so what goes to *tired* can't go to *animal*. It could divide them, of course, and
+# give each word a half. What would it get then?
 
 # %% [markdown] slide="subslide"
 # Take *cross*, which asks who crosses, and what is crossed. Let a head give half of its
-# weight to *animal* and half to *street*, and let them hand over the values (1, 0) and
-# (0, 1). What does *cross* get? And what does it get in *The street did not cross the
-# animal*? Say both, then run the cell.
+# weight to *animal* and half to *street*, whose values are (1, 0) and (0, 1). What does
+# *cross* get? And what does it get in *The street did not cross the animal*? Say both,
+# then run the cell.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: what does *cross* get in each of the two sentences? Take a vote:
@@ -148,9 +148,9 @@ show("two heads, the street crosses", torch.cat([street, animal]))
 # should it be? The heads of our model turn 384 numbers into 32, and there are 12 of
 # them, because 12 times 32 is 384. The heads share the width, d_head = d_model / H, and
 # that makes them affordable: twelve narrow heads need as many numbers as one head of
-# the full width. In code nobody keeps three times twelve small matrices. One layer
-# makes a result of width D for all heads, and this *result* is cut into H pieces of
-# d_head numbers each.
+# the full width. In code you rarely see 36 small matrices. One layer makes the queries
+# of all heads, D numbers wide, and this *result* is cut into H pieces of d_head numbers
+# each.
 
 # %% slide="subslide"
 show_figure(
@@ -232,8 +232,8 @@ check("3.A", split_heads, merge_heads)
 # </details>
 
 # %% [markdown]
-# Look at yours. In this table 12 means "token 1, feature 2", so you can see where every
-# number went:
+# Now look at what yours does. In this table 12 means "token 1, feature 2", so you can
+# see where every number went:
 
 # %%
 table = torch.tensor([[10 * t + f for f in range(4)] for t in range(3)])  # (T=3, D=4)
@@ -243,8 +243,8 @@ print("joined again, as before:", same)
 
 # %% [markdown] exercise="3.B" slide="slide"
 # Here is a bug that raises no error: somebody reshapes the table straight to (H, T, K),
-# and the shape is right. Whose numbers are in **row 1 of head 0**, which token's, and
-# from which feature on? Store a tuple (token, first feature).
+# and the shape is right. Which token do the numbers in **row 1 of head 0** belong to,
+# and from which feature on? Store a tuple (token, first feature).
 
 # %% [markdown] slide="notes"
 # **1 minute.** Ask: read row 1 of head 0 aloud. Whose numbers are they?
@@ -269,7 +269,7 @@ check("3.B", row_one_holds)
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
 #
-# Tens are the token, ones the feature: 12 is token 1, feature 2.
+# The tens are the token and the ones the feature: 12 is token 1, feature 2.
 # </details>
 
 # %% slide="subslide"
@@ -304,14 +304,14 @@ show_figure(
 # each of them write into the whole vector, and what they write is added up.
 
 # %% [markdown] slide="skip"
-# Suppose we stopped there. What head 1 has found about *it* could never get anywhere
-# but into numbers 32 to 63, and two heads could never write about the same thing in the
-# same place. But in lesson 04 this result will be added to the vector that came in,
-# whose numbers are not sorted by heads. So each head gets a say in all of the numbers.
-# The matrix W_o has 384 rows, and the answer of head *i* meets just 32 of them, the
-# **slice** $W_i^O$, which turns 32 numbers into 384. Multiplying a row by a matrix
-# means adding up its rows, each times one number, so the output is a sum with one term
-# for each head:
+# Suppose we stopped there. What head 1 has found about *it* could only ever reach
+# numbers 32 to 63, and two heads could never write about the same thing in the same
+# place. But in lesson 04 this result will be added to the vector that came in, whose
+# numbers are not sorted by heads. So each head gets a say in all of the numbers. The
+# matrix W_o has 384 rows, and the answer of head *i* meets just 32 of them, the
+# **slice** $W_i^O$, which turns 32 numbers into 384. To multiply a row by a matrix is
+# to add up the rows of the matrix, each times one number, so the output is a sum with
+# one term for each head:
 #
 # $$\mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\,W^O =
 # \sum_i \mathrm{head}_i\,W_i^O$$
@@ -366,7 +366,7 @@ print("sum and bias are the output to 1e-5:", bool(gap.abs().max() < 1e-5))
 # Expect: "it has the most weight, so yes". Head 11 gives it 0.90 and writes least.
 #
 # Say: the value of `[CLS]` is almost zero in this layer. A head has to spend all of its
-# weight, and here it can spend it on nothing. This is an answer that lesson 02 owed.
+# weight, and here it can spend it on nothing. Lesson 02 left this question open.
 
 # %% tags=["nbval-check-output"] slide="fragment"
 for h, row in enumerate(weights[0, :, it]):
@@ -380,14 +380,14 @@ ordered = written.norm(dim=-1).argsort()
 assert pretrained.source() == "hub" or ordered[[0, -1]].tolist() == [11, 1]
 
 # %% [markdown] slide="skip"
-# Three heads look at *tired* here, and one at *because*: several questions, asked at
-# the same time. Head 1 writes the longest vector of all, and the shortest comes from
+# Three heads look most at *tired* here, and one at *because*: several questions, asked
+# at the same time. Head 1 writes the longest vector of all, and the shortest comes from
 # head 11, which gives nine tenths of its weight to `[CLS]`. That is no contradiction,
 # because in this layer the value of `[CLS]` is almost zero, 0.14 long, while those of
-# the words have a length of 3.97 on average. The weights of a softmax add up to 1, even
-# if a head finds nothing, and here the rest goes where it does no harm. That is one
-# answer to the question of lesson 02, why so many words look at `[CLS]`. In BERT itself
-# it is often `[SEP]` (Clark et al. 2019).
+# the words have a length of 3.97 on average. The weights of a softmax always add up to
+# 1, so a head that finds nothing still has to put them somewhere, and here they do no
+# harm. That is one answer to the question of lesson 02, why so many words look at
+# `[CLS]`. In BERT itself it is often `[SEP]` (Clark et al. 2019).
 
 # %% [markdown] exercise="3.C" slide="slide"
 # Now the module. Make four layers `W_q`, `W_k`, `W_v` and `W_o`, each an `nn.Linear`
@@ -469,8 +469,8 @@ check("3.C", MultiHeadAttention)
 # </details>
 
 # %% [markdown]
-# Three words of 300 numbers and four heads make 75 numbers for each head, and one map
-# per head comes back. A width of 300 can't be shared among seven:
+# With 300 numbers a word, each of four heads gets 75, and one map per head comes back.
+# A width of 300 can't be shared among seven heads:
 
 # %%
 words = torch.randn(1, 3, 300)  # (B=1, T=3, D=300)
@@ -485,8 +485,8 @@ except ValueError as error:
 # %% [markdown] slide="slide"
 # ## One head and two heads learn
 #
-# The rows of digits of lesson 02 again, but now every digit asks two questions: which
-# digit stands in my mirror place, and which one just before me?
+# These are the rows of digits of lesson 02, but now every digit asks two questions:
+# which digit stands in my mirror place, and which one just before me?
 #
 # | row | 3 1 4 1 5 9 2 6 |
 # |---|---|
@@ -499,15 +499,15 @@ except ValueError as error:
 #
 # Expect: "half" for one head, and for the second question "at one of the two places".
 #
-# Say: write your guess down; both are trained for 300 steps. Who is early changes
-# `counts` to (1, 2, 4).
+# Say: write your guess down; both are trained for 300 steps. Anyone who finishes early
+# changes `counts` to (1, 2, 4).
 
 # %% [markdown] slide="skip"
 # The model is that of lesson 02 with your module in place of the head, and a last layer
 # with twenty scores, ten for each question. Both models are 32 numbers wide and have
-# equally many parameters: one spends them on a single head, the other on two heads of
-# 16. How many answers will each get right after 300 steps? And where will the single
-# head look, when it needs two places? Say both, then run the cell.
+# the same number of parameters: one spends them on a single head, the other on two
+# heads of 16. How many answers will each get right after 300 steps? And where will the
+# single head look, when it needs two places? Say both, then run the cell.
 
 
 # %% slide="skip"
@@ -560,18 +560,19 @@ show_figure(
 # anti-diagonal that you know from lesson 02. The single head does what you would do. It
 # looks at both places, with about half of its weight each, and what it gets is their
 # mean. From that the last layer reads one of the answers nearly always, and the other
-# little more often than someone who names the commonest of the other digits. (In rows 0
-# and 4, counted from 0, both questions have the same answer. Can you say why?)
+# little more often than a guess at the commonest other digit is right. (In rows 0 and
+# 4, counted from 0, both questions have one answer: the mirror place is the one just
+# before.)
 
 # %% [markdown] slide="skip"
 # Is a single head unable to do it, then? No, and the difference is worth knowing. From
-# three starts, each at the best of four learning rates, it was still below 75 % of all
-# answers after 1,200 steps, and so was a head twice as wide. But put one hidden layer
-# with a nonlinearity behind it, and it gets more than 99 % as well
+# three starts, each at the best of four learning rates, it still got below 75 % of all
+# answers right after 1,200 steps, and so did a head twice as wide. But put one hidden
+# layer with a nonlinearity behind it, and it gets more than 99 % as well
 # (`docs/experiments.md` has the table), so both digits are in the mixture. And from a
-# lucky start even the plain model has been seen to get there: its single head learned
-# to share its weight differently for different digits. Two heads make this easy to
-# find. Try it: set `steps` to 1,200, or `counts` to (1, 4).
+# lucky start even the plain model got there: its single head learned to share its
+# weight differently for different digits. With two heads the solution is easy to find.
+# Try it: set `steps` to 1200, or `counts` to (1, 4).
 
 # %% [markdown] slide="slide"
 # ## What attention can't see: the order
@@ -618,8 +619,8 @@ for with_positions in (True, False):
     )
 
 # %% [markdown] slide="subslide"
-# Without positions *cross* gets the same, whoever crosses. (With them its output moves
-# by 0.19, at a length of 2.69.) This is *the* property of attention, and it is called
+# Without positions *cross* gets the same vector, whoever crosses. With them its output,
+# 2.69 long, moves by 0.19. This is *the* property of attention, and it is called
 # **permutation equivariance**: if the words that go in change places, the outputs
 # change places in the same way, and nothing else happens. With a matrix P that reorders
 # the rows, and f for attention:
@@ -637,16 +638,16 @@ for with_positions in (True, False):
 # %% [markdown] slide="skip"
 # You can see why in your own code. Each row meets the same three matrices, each query
 # meets all keys, and a weighted sum is the same in whatever order its terms are added.
-# Nowhere does a row learn its number. So without positions a Transformer takes a text
-# for a bag of words, unless a mask lets each word see only those before it (lesson 06).
-# The property is also a gift: it holds for every right layer, whatever its weights, so
-# you can test it.
+# Nowhere is a row told its place. So without positions a Transformer takes a text for a
+# bag of words, unless a mask lets each word see only those before it (lesson 06). The
+# property is also a gift: it holds for every right layer, whatever its weights, so you
+# can test it.
 
 # %% [markdown] exercise="3.D" slide="slide"
 # Write that test. `treats_tokens_alike(layer)` takes any layer (5, 8) → (5, 8), five
 # tokens with eight features each. **Shuffle the tokens** that go in: a right layer
 # gives the same outputs, shuffled in the same way, up to rounding, so allow for about
-# 1e-5. It will meet eleven layers, and eight of them are wrong.
+# 1e-5. Your test will meet eleven layers, and eight of them are wrong.
 
 
 # %% exercise="3.D"
@@ -792,13 +793,13 @@ for name, gap in (
 # %% [markdown] slide="slide"
 # ## What do the heads look at?
 #
-# Twelve maps of layer 0, for our sentence. Each row belongs to a word that asks. One of
-# these heads is unlike all the others.
+# Here are the twelve maps of layer 0 for our sentence. Each row belongs to a word that
+# asks, and one of the heads is unlike all the others.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: which head is unlike the others, and what does it look at?
 #
-# Expect: they find it at once, and read it the wrong way round every second time. Say:
+# Expect: they find it at once, and half of them read it the wrong way round. Say:
 # follow one row: the word is the query, the dark field stands over the key.
 #
 # Say: 3.F puts a number on such looks, so that you need not trust your eyes.
@@ -886,7 +887,7 @@ check("3.G", neighbour_head, looks_at)
 # Does that head read the words, or the positions? Give the model nonsense: *banana
 # seven of the rather quickly moon*. If the head still looks one token back, it has no
 # interest in words. And what is left of it if you average over the twelve heads, as
-# many a plot does?
+# many plots do?
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: words or positions? And what does the mean over twelve heads show?
@@ -913,10 +914,10 @@ resting = torch.stack(outputs.attentions)[:, 0, :, :, 0].mean(-1) > 0.5  # (laye
 assert pretrained.source() == "hub" or resting.sum() == 31
 
 # %% [markdown] slide="skip"
-# More than 0.99 of every query's weight, for words and for nonsense: it reads the
-# positions. Averaged over the heads, 0.16 and 0.21 of it are left, which nobody would
-# notice. And `[CLS]`, where nothing is to be found? Of the 72 heads 31 give it more
-# than half of their weight in this sentence.
+# It gives the token before more than 0.99 of its weight, for words and for nonsense, so
+# it goes by the positions. Averaged over the heads, 0.16 and 0.21 are left, which
+# nobody would notice. And `[CLS]`, where nothing is to be found? In this sentence 31 of
+# the 72 heads give it more than half of their weight.
 
 # %% [markdown]
 # Now the sentence is yours. The figure begins with the head that finds the animal.
@@ -1246,8 +1247,8 @@ print(f"as printed {wrong:,}, as it should be {right:,}")
 # %% [markdown] slide="slide"
 # ### A matrix moves the plane: by hand
 #
-# What does a projection do to a vector? Take a pencil: what does the matrix A make of
-# the vector v = (1, 1)?
+# What does a projection do to a vector? Take a pencil: where does the matrix A send the
+# vector v = (1, 1)?
 #
 # $$A = \begin{pmatrix} -0.7 & 1 \\ 1 & -0.2 \end{pmatrix}$$
 
@@ -1269,18 +1270,17 @@ show_figure(
 
 # %% [markdown]
 # The grid is slanted, and it is turned over like a page, which is what the negative
-# determinant says. Lengths and angles have changed: v is shorter, and the two axes,
-# which stood at a right angle, are now 136° apart. So vectors that pointed nearly the
-# same way before may be far apart afterwards, and the other way round. In a head it is
-# the same with 384 numbers that become 32. Which words look alike to a head depends on
-# its matrices, and these are learned.
+# determinant says. Lengths and angles have changed: v is shorter, and the two axes no
+# longer meet at a right angle. So vectors that pointed nearly the same way before may
+# be far apart afterwards. In a head it is the same with 384 numbers that become 32.
+# Which words look alike to a head depends on its matrices, and these are learned.
 
 # %% [markdown] slide="slide"
 # ### Look around: BertViz
 #
 # BertViz (Vig 2019) draws the same weights so that you can click on them. *Model view*
 # shows every head; *head view* shows one layer as lines from query (left) to key
-# (right). Hover over a word. The pictures above hold the same numbers.
+# (right). Hover over a word.
 
 # %% tags=["nbval-ignore-output"]
 bertviz.model_view(outputs.attentions, tokens)
