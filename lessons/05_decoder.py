@@ -19,8 +19,8 @@
 #
 # > The animal did not cross the street because **it** was too tired.
 #
-# German has three words for *it*. They go with the noun: *er* for *der Hund* (the dog),
-# *sie* for *die Straße* (the street), *es* for *das Tier* (the animal).
+# German has three words for *it*, one for each gender of the noun: *er* for *der Hund*
+# (the dog), *sie* for *die Straße* (the street), *es* for *das Tier* (the animal).
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Say: whoever translates this has to decide what *it* stands for.
@@ -33,9 +33,9 @@
 # which *animal* and *street* never stood together.
 
 # %% [markdown] slide="skip"
-# You don't need to know any German for this lesson, only that a translator can't
-# leave the question open. Below is the translator that you met in lesson 00, a small
-# Transformer that comes with the course. Which of the two will it write, and which if
+# You don't need to know any German for this lesson, only that a translator can't leave
+# the question open. Below is the translator that you met in lesson 00, a small
+# Transformer that comes with the course. Which of the three will it write, and which if
 # the last word is *wide*? And a harder question, to which this lesson will come back:
 # how could you find out what made it choose?
 
@@ -100,7 +100,7 @@ for sentence in (TIRED, WIDE):
 # - tell by measurement when a model cheats, reads padding, or does not listen.
 
 # %% [markdown] slide="subslide"
-# Now watch the translator write. The picture stands at the step that writes *es*. The
+# Now watch the translator write. The picture opens at the step that writes *es*. The
 # darker an English word, the more attention this step gives to it. Before you look
 # closely: which English word should the decoder look at, in order to choose between
 # *es* and *sie*? Then move the slider to step 1 and follow the sentence to its end, and
@@ -127,22 +127,23 @@ assert shares == [0.32, 0.22, 0.13, 0.12]
 
 # %% [markdown] slide="skip"
 # Most steps look where you would have looked: *Tier* at *animal*, *müde* at *tired*.
-# But the step that writes *es* spreads its attention, in this picture, which shows the
-# mean of eight heads. *tired* gets 0.32 of it, the largest share, *end*, which is not
-# even a word, gets 0.22, and *street* with 0.13 a little more than *animal* with 0.12.
-# Does *animal* matter at all? A map does not say. You will settle it for this sentence
-# by an experiment, on a Transformer that you have written yourself, and for that you
-# need the decoder first.
+# But the step that writes *es* spreads its attention, at least in this picture, the
+# mean of eight heads: *tired* gets the largest share, 0.32, *end*, which is not even a
+# word, gets 0.22, and *street* gets 0.13, a little more than the 0.12 of *animal*. Does
+# *animal* matter at all? A map can't say. You will settle it for this sentence by an
+# experiment, on a Transformer that you have written yourself, and for that you need the
+# decoder first.
 
 # %% [markdown] slide="slide"
-# ## Cross-attention: the written asks the read
+# ## Cross-attention: asking the other sentence
 #
 # The words that were **written** ask, and the words that were **read** answer. So the
 # **queries** come from the decoder, and **keys and values** from the encoder's output,
 # which is called the **memory**.
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: cover the picture. Who asks, who is asked, who hands over?
+# **2 minutes.** Ask: cover the picture. Who asks, who is asked, and whose values are
+# handed over?
 #
 # Expect: Q from the decoder is quick; some take V from the decoder as well.
 #
@@ -173,8 +174,8 @@ show_figure(
 
 # %% [markdown] slide="subslide"
 # Do it by hand, with a pencil: two written words look at three read ones, without
-# projections. How many rows and columns will the weights have, and which of the three
-# words does the second one find? Write it down, then run the cell.
+# projections. How many rows and columns will the weights have, and where will the
+# second one look? Write it down, then run the cell.
 
 # %% [markdown] slide="notes"
 # **1 minute.** Ask: how many rows, how many columns? Which keys fit the second query?
@@ -245,12 +246,12 @@ show("weights", weights)
 # %% [markdown] slide="slide"
 # ## The decoder layer
 #
-# Now you know both looks that a decoder takes. Here is where they stand:
+# Now you know both attentions of a decoder. Here is where they stand:
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Say: from bottom to top, box by box; every letter and every mask once.
 #
-# Ask: an encoder layer has two sublayers. Which is the third one here? How many of the
+# Ask: an encoder layer has two sub-layers. Which is the third one here? How many of the
 # three attentions need the causal mask?
 #
 # Expect: cross-attention; "two", from those who count the one in the middle. It is one:
@@ -270,11 +271,11 @@ show_figure(
 # %% [markdown] slide="skip"
 # Walk through the right half. The words written so far become vectors and get their
 # positions. Then they look at each other, through the causal mask. Then they look at
-# the memory: K and V come in from the left, and only Q comes from below. Then each
-# vector is worked on by itself, in the feed-forward network of lesson 04. A
-# residual connection leads around each of the three **sublayers**, as in the encoder.
-# On top, a last linear layer turns each vector into one score per word. (The drawing
-# follows figure 1 of Vaswani et al. 2017.)
+# the memory: K and V come in from the left, and only Q comes from below. Then the
+# feed-forward network of lesson 04 works on each vector by itself. A residual
+# connection leads around each of the three **sub-layers**, as in the encoder. On top, a
+# last linear layer turns each vector into one score per word. (The drawing follows
+# figure 1 of Vaswani et al. 2017.)
 
 # %% [markdown] slide="skip"
 # In comments about shapes, `T` is the length of the target (the words that ask) and `S`
@@ -287,16 +288,16 @@ mine = OwnParts()
 mine.take("3.C")
 
 # %% [markdown] exercise="5.A" slide="slide"
-# Build the layer. It has three sublayers: `self_attention`, `cross_attention` (each a
-# `mine.MultiHeadAttention(d_model, num_heads)`) and `feed_forward`. Around each of
-# them: a residual connection, dropout on the sublayer's result before it is added, and
-# a layer norm of its own, `norm1`, `norm2`, `norm3`. Pre-norm and post-norm are the
-# flag `norm_first`, as in lesson 04. The memory comes normalised.
+# Build the layer. It has three sub-layers: `self_attention`, `cross_attention` (each a
+# `mine.MultiHeadAttention(d_model, num_heads)`) and `feed_forward`. Each of them gets a
+# residual connection, dropout on its result before that is added, and a layer norm of
+# its own, `norm1`, `norm2`, `norm3`. The flag `norm_first` chooses between pre-norm and
+# post-norm, as in lesson 04. The memory is normalised already.
 
 # %% [markdown] slide="notes"
 # **5 minutes.** Say: you dictate, I type, in post-norm; pre-norm is for the lab.
 #
-# Ask, before each sublayer: who asks, who is asked, which mask?
+# Ask, before each sub-layer: who asks, who is asked, which mask?
 #
 # Expect: the first and the last from lesson 04; in the middle a moment's silence, and
 # then `source_mask`, from some `target_mask`.
@@ -363,8 +364,8 @@ check("5.A", DecoderLayer)
 # </details>
 # <details><summary>Hint 3: pseudocode</summary>
 #
-# for each of the three sublayers: take x (pre-norm: its norm), run the sublayer on it,
-# drop out, add to x; in post-norm: normalise the sum.
+# for each of the three sub-layers: take x (pre-norm: its norm), run the sub-layer on
+# it, drop out, add to x; in post-norm: normalise the sum.
 # </details>
 
 # %% locked=true slide="skip"
@@ -545,8 +546,8 @@ print(tuple(logits.shape))  # a score for each of 10,000 words at each of 20 pla
 # %% [markdown] slide="slide"
 # ## Let it write
 #
-# The logits say how well each word would fit next. The simplest way to make a text of
-# them is **greedy decoding**: begin with the start token, take the word with the
+# The logits say how well each word would fit next. The simplest way to turn them into a
+# text is **greedy decoding**: begin with the start token, take the word with the
 # highest score, append it, ask again, and stop at the end token.
 
 # %% [markdown] slide="notes"
@@ -671,8 +672,8 @@ print(mine)
 # There it is. Translate some sentences of your own: change the next line, and run it as
 # often as you like. The model knows a little language of everyday things. Try *The old
 # woman gave the boy the book.*, or *Did the dog eat the cake?*, and exchange *animal*
-# for *cat* or *dog* in the running sentence. Which pronoun do you expect for each? (A
-# word that the language lacks gets an answer that names it.)
+# for *cat* or *dog* in the running sentence. Which pronoun do you expect for each? (If
+# it doesn't know a word, it tells you which.)
 
 # %% slide="skip"
 print(translate("The dog did not cross the street because it was too tired."))
@@ -687,7 +688,7 @@ print(translate("The dog did not cross the street because it was too tired."))
 
 # %% [markdown] slide="notes"
 # **5 minutes.** Ask, before you press: remember the map: *tired* 0.32, *street* 0.13,
-# *animal* 0.12. Hiding which word will take *es* away?
+# *animal* 0.12. Which word must be hidden for *es* to disappear?
 #
 # Expect: "tired".
 #
@@ -698,8 +699,8 @@ print(translate("The dog did not cross the street because it was too tired."))
 # You have the tool for this: it is the mask of the cross-attention. It may be (T, S),
 # with a row for each German word, so we set a single field to False, in the last row.
 # The function below returns the probabilities of the three pronouns. Remember the map:
-# *tired* had 0.32 of the attention, *street* 0.13, and *animal* 0.12. Hiding which of
-# the words will take *es* away? Write down your guess.
+# *tired* had 0.32 of the attention, *street* 0.13, and *animal* 0.12. Which of the
+# words must be hidden for *es* to disappear? Write down your guess.
 
 
 # %% slide="skip"
@@ -734,10 +735,10 @@ for word in ("animal", "cross", "street", "it", "too", "tired", "end"):
     row(f"no {word}", pronouns(TIRED, BEGUN, word))
 
 # %% [markdown] slide="skip"
-# It is *animal*. Without it, the probability of *es* falls from 0.88 to 0.01. (What is
-# missing to 1 goes to other words.) You may take any one of the others away, and *es*
-# stays. That holds for *street*, with as much attention as *animal*, and for *tired*,
-# with more than twice as much.
+# It is *animal*. Without it, the probability of *es* falls from 0.88 to 0.01. (The rest
+# goes to other words.) You may take any one of the others away, and *es* stays. That
+# holds for *street*, with as much attention as *animal*, and for *tired*, with more
+# than twice as much.
 #
 # Is the picture to blame, because it shows a mean? Look at the eight heads one by one,
 # four in each of the two layers. Does any of them look at *animal* alone?
@@ -759,8 +760,8 @@ assert [most[1, head] for head in (2, 3, 4)] == ["tired", "street", "animal"]
 # %% [markdown] slide="skip"
 # One head of the first layer looks at *animal* and at hardly anything else, so the mean
 # did hide something. But another looks at nothing but *street*, and *street* can be
-# taken away without any loss. Even the map of a single head tells where it looks, and
-# not whether that is needed.
+# taken away with hardly any loss. Even the map of a single head tells where it looks,
+# and not whether that is needed.
 #
 # But something is odd. If *tired* can be taken away, how can *wide* in its place lead
 # to *sie*? Do the same with the twin sentence. Which word must be hidden now, so that
@@ -776,20 +777,21 @@ for word in ("animal", "cross", "street", "it", "too", "wide"):
 #
 # Expect: silence, then "the German sentence".
 #
-# Say: the decoder takes two looks. *die Straße* stands in what it has written. Change
-# that, and the pronoun changes.
+# Say: the decoder looks at two things, and *die Straße* stands in one of them, in what
+# it has written. Change that, and the pronoun changes.
 
 # %% [markdown] slide="skip"
 # Hiding *street* changes nothing at all, and hiding *wide* brings *es* back, with 0.80.
 # Put the two tables together. Without its adjective, either sentence gets *es*: as long
-# as it sees the animal, this model bets on it. *wide* overrules the bet, and *tired*
-# agrees with it, so that one of the two, *animal* and *tired*, seems to be enough. Is
-# it? And where does the decoder learn that the street is a *sie*, if it may not look at
-# *street*? It takes two looks, and this was only one of them. The other one goes to its
-# own words, and *die Straße* is among them. So put other words into its mouth. In the
-# next cell the English is left as it is, but the decoder believes that it has written
-# *den Fluss* (the river, an *er*) where it wrote *die Straße*; then *den Straße*, which
-# is bad German, and *das Feld* (the field, an *es*). What will the pronouns be?
+# as it sees the animal, this model bets on it. *wide* overrules the bet, while *tired*
+# only agrees with it, so it seems that *tired* does nothing. Is that so? And where does
+# the decoder learn that the street is a *sie*, if it may not look at *street*? It looks
+# at two things, and the memory is only one of them. The other is its own words, and
+# *die Straße* is among them. So put other words into its mouth. In the next cell the
+# English is left as it is, but the decoder believes that it has written *den Fluss*
+# (the river, an *er*) where it wrote *die Straße*; then *den Straße*, which is bad
+# German, and *das Feld* (the field, an *es*). In the last row only the English changes.
+# What will the pronouns be?
 
 # %% tags=["nbval-check-output"] slide="skip"
 row("no tired", pronouns(TIRED, BEGUN, "tired"))
@@ -826,8 +828,8 @@ row("no animal", pronouns(sentence, BEGUN, "animal"))
 # %% [markdown] slide="slide"
 # ## Your Transformer learns
 #
-# A Transformer from your classes, with initial weights, and a task that you can check
-# at a glance: read a few letters and write them backwards.
+# Now take a Transformer of your classes with initial weights, and a task that you can
+# check at a glance: read a few letters and write them backwards.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: what will the map of the cross-attention look like, once it can
@@ -877,8 +879,8 @@ train(backwards, letters_backwards, both_masks, steps=600)
 _ = backwards.eval()
 
 # %% [markdown] slide="skip"
-# Now let it write words that nobody showed to it. Two of them have padding, and each
-# ends when it is done. (27 is the id of the start, 28 that of the end.)
+# Now let it write three real words backwards. Two of them are padded, and each ends
+# when it is done. (27 is the id of the start, 28 that of the end.)
 
 
 # %%
@@ -890,7 +892,7 @@ print(written)
 print(to_words(written))
 
 # %% [markdown] slide="subslide"
-# How often is it right, on 200 words that it has never seen? And where did it look? For
+# How often is it right, on 200 newly drawn rows of letters? And where did it look? For
 # the first letter that it writes, it needs the last one that it has read. Draw the map
 # of its cross-attention in the air before you run the cell.
 
@@ -931,7 +933,7 @@ assert (shares[:7].argmax(-1) - torch.arange(6, -1, -1)).abs().float().mean() < 
 # ## Bugs from the wild: a loss that is too good
 #
 # In published decoders both masks often default to `None`. Whoever forgets one gets no
-# error and a wonderful loss. (Two more bugs wait under *Going further*.)
+# error, and perhaps a wonderful loss. (Two more bugs wait under *Going further*.)
 
 # %% [markdown] exercise="5.E"
 # In this task the target has **nothing** to do with the source: each of its words is
@@ -1226,9 +1228,9 @@ numel = sum(p.numel() for p in course.Transformer(config).parameters())
 print(f"by counting     {numel:,}")
 
 # %% [markdown]
-# Your terms count real models, too. Here is a layer of the pretrained encoder of lesson
-# 04, and a layer of the course's small GPT-2. Beside each stands an *encoder* layer of
-# ours with the same width, and with d_ff four times that.
+# Your formula counts the layers of real models, too. Here is a layer of the pretrained
+# encoder of lesson 04, and a layer of the course's small GPT-2. Beside each stands an
+# *encoder* layer of ours with the same width, and with d_ff four times that.
 
 # %% tags=["nbval-check-output"]
 from transformers import GPT2LMHeadModel
@@ -1247,7 +1249,7 @@ for name, one in layers.items():
 
 # %% [markdown]
 # Both layers have exactly the parts of an *encoder* layer, although GPT is called a
-# decoder. Keep that in mind for what follows. And the model of the paper?
+# decoder. Keep that in mind for what follows. And how large is the model of the paper?
 
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):  # sizes only, nothing is stored
@@ -1279,10 +1281,10 @@ show_figure(
 
 # %% [markdown]
 # The drawing shows which blocks are kept, and not every detail of these models. T5 and
-# GPT-2 put the norms before the sublayers, T5 has relative positions instead of rows
-# that are added, and BERT has an output layer of its own for the task that it was
-# trained on. Some drawings of GPT show a decoder layer *with* cross-attention. Ask the
-# checkpoint: here is a GPT-2, and the names of its parameters.
+# GPT-2 put the norms before the sub-layers, T5 has relative positions instead of
+# position vectors that are added, and BERT has an output layer of its own for the task
+# that it was trained on. Some drawings of GPT show a decoder layer *with*
+# cross-attention. Ask the checkpoint: here is a GPT-2, and the names of its parameters.
 
 # %% tags=["nbval-check-output"]
 names = [name for name, _ in gpt2.named_parameters()]
