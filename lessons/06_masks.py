@@ -52,11 +52,11 @@ _ = torch.manual_seed(6)
 # (B, H, T, S). Id 0 is padding, 1 starts a sentence, 2 ends it.
 
 # %% [markdown] slide="slide"
-# ## Why: two twins and one mask
+# ## Why: twins that differ in one mask
 #
-# Two small Transformers with the same weights learn the same task: read five symbols,
-# write them backwards. They differ in one thing only, the mask of the decoder. Don't
-# study the code yet; look at what comes out.
+# Two small Transformers with the same initial weights learn the same task: read five
+# symbols, write them backwards. They differ in one thing only, the mask of the decoder.
+# Don't study the code yet; look at what comes out.
 
 
 # %%
@@ -121,8 +121,8 @@ assert twins["twin A"][1] > 0.9 and twins["twin B"][1] < 0.2
 
 # %% [markdown]
 # Both losses are practically zero. One twin writes everything right, the other next to
-# nothing, and no loss curve would have told you which is which. Twin B's mask is one
-# that a tutorial really has. By the end of this lesson you will recognise it at once.
+# nothing, and no loss curve would have told you which is which. Twin B's mask comes
+# from a real tutorial. By the end of this lesson you will recognise it at once.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: both losses are nearly zero, and B writes next to nothing right.
@@ -403,10 +403,10 @@ both, ahead = masks.target_mask(example)[0, 0], masks.look_ahead_mask(5)
 print("same for all real queries:", torch.equal(both[real], ahead[real]))
 
 # %% [markdown] slide="skip"
-# They don't. Padding at the end lies in the future of every real word, so the
-# look-ahead mask has hidden it already. The padding part begins to matter when the
-# padding stands elsewhere, or when the future is open, which is the case in the encoder
-# and in the cross-attention from decoder to encoder.
+# Nowhere. Padding at the end lies in the future of every real word, so the look-ahead
+# mask has hidden it already. The padding part begins to matter when the padding stands
+# elsewhere, or when the future is open, which is the case in the encoder and in the
+# cross-attention from decoder to encoder.
 
 # %% [markdown] slide="subslide"
 # See it happen to the weights of one head, whose scores are random and stay the same.
@@ -510,7 +510,7 @@ check("6.D", seen_by_first)
 # </details>
 
 # %% [markdown]
-# Run it: the attention of that decoder on random vectors, and the same with our mask.
+# Run the attention of that decoder on random vectors, and then the same with our mask.
 
 # %% tags=["nbval-check-output"]
 x = torch.randn(5, 8, generator=torch.Generator().manual_seed(2))  # (T, D)
@@ -538,7 +538,7 @@ show("right", weights, digits=3)
 # each key got 0.2. A float32 number near −1e9 has no digits left for a score: its next
 # neighbour is 64 away, so −1e9 plus 3 is again −1e9. All five scores of such a row have
 # become the same number, and a softmax of equal scores gives every key the same share,
-# padding and future included. So a row that was to see nothing reads everything, and no
+# padding and future included. So a row that should see nothing reads everything, and no
 # error says so.
 
 # %% tags=["nbval-check-output"] slide="skip"
@@ -577,8 +577,8 @@ show_figure(
 # alone.
 
 # %% [markdown] exercise="6.E"
-# Write both steps: `collate` lays pairs into two tensors, `shift` splits a target into
-# what is read and what should be said.
+# Write both steps: `collate` turns pairs into two padded tensors, and `shift` splits a
+# target into what is read and what should be said.
 
 
 # %% exercise="6.E" tags=["translation"]
@@ -679,8 +679,8 @@ show("floor of the loss", floor, digits=3)
 # Say: know the floor before you read a loss curve. 6.F in the lab writes the step.
 
 # %% [markdown] exercise="6.F" slide="slide"
-# One step of training, from your own parts: shift the target, make the masks, run the
-# model, compute the smoothed loss over the real labels, and update the weights. The
+# Write one step of training from your own parts: shift the target, make the masks, run
+# the model, compute the smoothed loss over the real labels, and update the weights. The
 # cell below puts your masks and your shift into `mine`, or the course's where a check
 # has not passed yet, and says so. Use `mine.shift`, `mine.padding_mask` and
 # `mine.target_mask`.
@@ -761,11 +761,11 @@ for step in range(5):
 
 # %% [markdown] slide="skip"
 # Until now your parts have worked on toys. Now they are put together: the Transformer
-# that you built in lesson 05, the masks, batches, step and schedule of this lesson.
-# The sentences come from a grammar that knows what may be said of an animal, when
-# German puts its verb last, and which noun each *it* stands for. Some of them are
-# **held out**: they hold pairs of words, such as *animal* and *street*, that never
-# meet in a sentence for training. The model has seen both words, but never together.
+# that you built in lesson 05, the masks, batches, step and schedule of this lesson. The
+# sentences come from a grammar that knows what may be said of an animal, when German
+# puts its verb last, and which noun each *it* stands for. Some of them are **held
+# out**: they contain pairs of words, such as *animal* and *street*, that the model has
+# seen one by one, but never in the same sentence.
 
 # %% tags=["translation"]
 import copy
@@ -783,11 +783,12 @@ from helpers.experiments.language import (
 from helpers.figures.training import loss_curve
 
 task = language_task("de", "core")
+as_given = task.code == "de"  # the numbers in the text are those for German
 print(f"{len(task.train):,} pairs to learn from, {len(task.held_out):,} held out")
 print(len(task.source), "source ids,", len(task.target), "target ids")
 for pair in task.train[:4]:
     print(f"{pair.source}  →  {pair.target}")
-assert len(task.target) == 346
+assert not as_given or len(task.target) == 346
 
 # %% [markdown] slide="notes"
 # **1 minute.** Say: *animal* and *street* never stand in one sentence of the training
@@ -850,14 +851,13 @@ optimizer = torch.optim.Adam(
 
 # %% [markdown] slide="skip"
 # The recipe is the paper's, on a small scale: two layers with vectors of 64 numbers,
-# Adam and its settings, label smoothing, and a learning rate that rises for 200
-# steps, a **warm-up**, and then falls. Among what differs are pre-norm (lesson 04),
-# no dropout, whole words as tokens, and a rate that ends at 0. A batch holds 64 pairs
-# of similar length, and pairs with a rare word come more often. `training.repeat` is
-# your `train_step` in a loop, with the schedule and a progress bar; read it with
-# `training.repeat??`. The cell stops four times and lets the model write. Guess
-# before you run it: what will come first, the words, their order, or the right *es*
-# and *sie*?
+# Adam with its settings, label smoothing, and a learning rate that rises for 200 steps,
+# a **warm-up**, and then falls. The differences include pre-norm (lesson 04), no
+# dropout, whole words as tokens, and a rate that ends at 0. A batch holds 64 pairs of
+# similar length, and pairs with a rare word come more often. `training.repeat` is your
+# `train_step` in a loop, with the schedule and a progress bar; read it with
+# `training.repeat??`. The cell stops four times and lets the model write. Guess before
+# you run it: what will come first, the words, their order, or the right *es* and *sie*?
 
 # %% tags=["translation"] slide="subslide"
 SAMPLES = [
@@ -904,23 +904,23 @@ show_figure(
 
 # %% [markdown] slide="subslide"
 # Order and frequent words come first. The pronoun is settled late: it may come and go
-# until the last stretch, while the loss falls all the time and says nothing of it.
+# until the last stretch, while the loss falls all the time and says nothing about it.
 # And the loss ends near the floor that you computed, not at 0. Whether the model can
 # **translate** is another question, and twin B has taught you to ask it. So let it
-# write the 1,000 held-out sentences, and count those that are right in every word.
-# Then count the pronouns alone, in the sentences whose reason has an *it*. How many
-# of 100 do you expect?
+# write the 1,000 held-out sentences, and count those that are right in every word. Then
+# count the pronouns alone, in the sentences that give a reason, *because it ...*. How
+# many of 100 do you expect?
 
 # %% tags=["translation"] slide="fragment"
 texts = translations(translator, [pair.source for pair in task.held_out])
 score = exact(task.held_out, texts)
-pronouns_score = pronouns_right(task.held_out, texts, "de")
+pronouns_score = pronouns_right(task.held_out, texts, task.code)
 print(f"right in every word: {score:.1%} of {len(texts):,} held-out sentences")
 print(f"right pronoun:       {pronouns_score:.1%} of those with a reason")
 for pair, text in zip(task.held_out, texts, strict=True):
     if text != pair.target:
         print(f"{pair.source}\n  {text}\n  not: {pair.target}")
-assert score >= 0.97 and pronouns_score >= 0.97
+assert not as_given or min(score, pronouns_score) >= 0.97
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask, before you press: of 100 sentences whose pairs of words it never
@@ -932,8 +932,7 @@ assert score >= 0.97 and pronouns_score >= 0.97
 # appendix, and there it is less sure.
 
 # %% [markdown] slide="skip"
-# One good run may be luck. `python -m tools.experiments translation` repeats this
-# section with other seeds, and writes its table into `docs/experiments.md`.
+# One good run may be luck; `docs/experiments.md` has three more, under *translation*.
 
 # %% [markdown] slide="slide"
 # ## Your own sentence
@@ -946,22 +945,23 @@ assert score >= 0.97 and pronouns_score >= 0.97
 # the words of a translator. Yours knows 218 English words and signs; the bundled French
 # one knows all words of our little language, 93 nouns among them. Change the sentence
 # as often as you like. For a French translator of your own, go back to the cell with
-# `language_task("de", "core")`, write "fr" and run everything again.
+# `language_task("de", "core")`, write "fr" and run everything from there on again.
 
 # %%
 from helpers.corpora.language.lookup import UnknownWords, lookup
 from helpers.experiments.bundled import load_translator
 
 typed = "the hungry dog didn't eat the bread because it was too dry"
+yours = {"de": "German, yours:  ", "fr": "French, yours:  "}[task.code]
 
 
 def both_languages(text: str) -> None:
-    """Print a sentence in German, by your model, and in French, by the bundled one."""
+    """Print a sentence by your translator, and in French by the bundled one."""
     try:
         tidy = lookup(text, task.source).text
-        print("German, yours:  ", *translations(translator, [tidy]))
+        print(yours, *translations(translator, [tidy]))
     except UnknownWords as error:
-        print("German, yours:  ", error)
+        print(yours, error)
     try:
         print("French, bundled:", load_translator("fr")(text))
     except UnknownWords as error:
@@ -980,7 +980,7 @@ both_languages("The elephant did not see the castle because it was too tired")
 # ones that there are. Let them swap the adjective or a noun, and watch the pronoun.
 
 # %% [markdown] slide="slide"
-# ## Who decided *es* or *sie*?
+# ## Who decided between *es* and *sie*?
 #
 # *Das Tier überquerte die Straße nicht, weil **es** zu müde war.* With *wide* it is
 # **sie**, the street. Where in the model is that decided?
@@ -989,7 +989,7 @@ both_languages("The elephant did not see the castle because it was too tired")
 # In lesson 02 you saw a head that looks from *it* to *animal*. It is tempting to
 # conclude that the encoder settles what *it* means, writes the answer into the vector
 # of *it*, and that the decoder reads it there. You can test that, because you can
-# change the model's input and look what becomes of its output. This is called an
+# change the model's input and see what becomes of its output. This is called an
 # **intervention**, and it needs sentences that differ in nothing but the thing in
 # question. Here are 60 pairs of **twins**, of the same form as ours; each pair differs
 # in its adjective alone, and its German pronouns differ. Change the adjective, and the
@@ -998,7 +998,7 @@ both_languages("The elephant did not see the castle because it was too tired")
 # %%
 from helpers.experiments import pronouns
 
-twins = pronouns.find_twins("de", "core", 60)
+twins = pronouns.find_twins(task.code, "core", 60)
 of_twins = [pair for one in twins for pair in one.both]
 swapped = [
     other for pair in of_twins if (other := pronouns.with_other_noun(task, pair))
@@ -1008,7 +1008,7 @@ for some, name in ((of_twins, "adjective changed"), (swapped, "noun swapped")):
         print(f"  {pair.source}  →  {pair.target}")
     right = pronouns.right_pronouns(translator, task, some)
     print(f"{name}: {right:.0%} of {len(some)} pronouns right")
-    assert right >= 0.95
+    assert not as_given or right >= 0.95
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: whose vector does the decoder need for the pronoun: that of *it*,
@@ -1064,9 +1064,9 @@ check("6.G", hide)
 # Four words are candidates: *it*, the adjective, the noun that is meant, and the other
 # noun. In each run one of them is hidden from the decoder, in all 120 sentences, and
 # the model has to write the pronoun. Two numbers are worth knowing beforehand: with
-# nothing hidden nearly all are right, and whoever can't tell one twin from the other
-# gets exactly half. Which word is missed most? Give each of the four a number before
-# you run the cell.
+# nothing hidden nearly all are right, and a model that can't tell one twin from the
+# other gets half at best. Which word is missed most? Guess all four before you run the
+# cell.
 
 # %% slide="fragment"
 mine.take("6.G", hide)
@@ -1086,7 +1086,8 @@ for word in ("it", "adjective", "meant", "other"):
     found = logits[torch.arange(len(last)), last].argmax(-1)
     without[word] = (found == wanted).float().mean().item()
     print(f"right pronouns without {word:10} {without[word]:.0%}")
-assert abs(without["adjective"] - 0.5) < 0.1 and without["it"] > 0.8
+assert not as_given or without["it"] > 0.8
+assert not as_given or abs(without["adjective"] - 0.5) < 0.1
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Ask, before you press: how many of 100 pronouns stay right without
@@ -1101,7 +1102,7 @@ assert abs(without["adjective"] - 0.5) < 0.1 and without["it"] > 0.8
 # %% [markdown] slide="skip"
 # Did you expect *it* to be missed most? Hide *it*, and almost nothing happens, so the
 # answer is not kept there. Hide the adjective, and about half of the pronouns are
-# right, which is what a model gets that gives both twins the same answer. The two
+# right, which is the most a model can get by giving both twins the same answer. The two
 # sentences differ in the adjective alone, so the vectors of all other words bring next
 # to nothing of it to the decoder. The noun that is meant is missed as well, because the
 # decoder has to know its gender. How much it is missed varies from one training to the
@@ -1117,7 +1118,7 @@ couples = [one.both for one in twins] + [one.both[::-1] for one in twins]
 flips = pronouns.exchanged(translator, task, couples)
 for word, share in flips.items():
     print(f"vector of {word:10} from the twin: {share:.0%} take the twin's pronoun")
-assert flips["adjective"] > 0.9 and flips["it"] < 0.1
+assert not as_given or flips["adjective"] > 0.9 and flips["it"] < 0.1
 
 # %% [markdown] slide="skip"
 # So in this model the adjective is what the encoder hands over, and at *it* nothing
@@ -1188,7 +1189,7 @@ except RuntimeError as error:
 # Never trust a mask that you have only read. Write a test for **any** model that maps
 # ids (B, T) to logits (B, T, V): change one token and look which rows of the logits
 # change. It is judged on models that are right and on models that leak, some at a
-# single place. It gets one of those again and again, so a test that finds a leak only
+# single place. It meets one of those again and again, so a test that finds a leak only
 # most of the time will miss it once.
 
 
@@ -1237,9 +1238,9 @@ check("6.J", is_causal)
 # </details>
 
 # %% [markdown]
-# Your test on two decoders, one with our mask and one with twin B's. It needs no
-# training and takes milliseconds, so it has its place in the tests of every model that
-# writes. Which of the two will be causal?
+# Here is your test on two decoders, one with our mask and one with twin B's. It needs
+# no training and takes milliseconds, so it has its place in the tests of every model
+# that writes. Which of the two will be causal?
 
 
 # %%
@@ -1259,8 +1260,8 @@ print("twin B's:   ", is_causal(as_writer(TWIN_MASKS["twin B"])))
 #
 # $$rate = d_{model}^{-0.5} \cdot \min(step^{-0.5},\; step \cdot warmup^{-1.5})$$
 #
-# The paper's learning rate rises in a straight line for `warmup` steps, then falls with
-# the root of the step.
+# The paper's learning rate rises in a straight line for `warmup` steps, then falls as
+# one over the square root of the step.
 
 # %% [markdown] exercise="6.K"
 # Write the schedule. Steps are counted from 1.
@@ -1332,9 +1333,10 @@ assert learned[0.032, 0] < 0.5
 # At the lower peak both learn everything. At the higher one the model that starts at
 # the full rate is lost, and the one that warms up learns everything as well. So in
 # these four runs the warm-up does not make the best result better. It makes a larger
-# rate work that fails without it, and that spares a search. It does not make every
-# rate work: double the peak once more, and try a warm-up of 10 steps. And give
-# `share_right` the argument `norm_first=True`: is a pre-norm model safe without one?
+# rate work that fails without it, which can save you a search. It does not make every
+# rate work: in a cell of your own, double the peak, `share_right(0.064, 100)`, and try
+# a warm-up of 10 steps. And with the argument `norm_first=True`: is a pre-norm model
+# safe without one?
 
 # %% [markdown] slide="subslide"
 # ### Meaning, or place?
@@ -1354,7 +1356,7 @@ for pair in task.train:
 print({word: dict(counts) for word, counts in said_of.items()})
 
 exchanged = "The street did not cross the animal because it was too tired."
-print("German, yours:  ", *translations(translator, [exchanged]))
+print(yours, *translations(translator, [exchanged]))
 by_course = {code: load_translator(code)(exchanged) for code in ("de", "fr")}
 print("German, bundled:", by_course["de"])
 print("French, bundled:", by_course["fr"])
@@ -1362,14 +1364,14 @@ assert "weil sie zu müde" in by_course["de"] and "qu'il était" in by_course["f
 assert {tuple(one) for one in said_of.values()} == {("subject",), ("object",)}
 
 # %% [markdown] slide="skip"
-# In training *tired* is said of the subject in every single sentence, and *wide* of
-# the object. So whoever goes by the place in the sentence, and never learns what a
+# In training *tired* is said of the subject in every single sentence, and *wide* of the
+# object. So a model that goes by the place in the sentence, and never learns what a
 # street is, gets all of these pronouns right as well. The bundled German translator
 # seems to go by the place: it makes the street tired, *sie*. In French the animal is
 # tired, *il*, for the street would be *elle*. What does yours do? The grammar has no
 # such sentences, so a model may do anything with them, and one sentence is no proof.
-# But this is how to look for one: find a sentence in which the two explanations lead
-# to different words.
+# But this is how to look for one: find a sentence in which the two explanations lead to
+# different words.
 
 # %% [markdown] slide="subslide"
 # ### Where it looks, and which head it needs
@@ -1381,31 +1383,32 @@ assert {tuple(one) for one in said_of.values()} == {("subject",), ("object",)}
 # takes the most with it. Is it in the layer where you would look for it?
 
 # %%
-bundled = load_translator("de")
+bundled = load_translator(task.code)
 from helpers.experiments.language import LanguageTask
 
-all_words = LanguageTask("de", "all", (), (), bundled.source, bundled.target)
+all_words = LanguageTask(task.code, "all", (), (), bundled.source, bundled.target)
 looks = pronouns.looked_at(bundled.model, all_words, of_twins)
 print("looks at:", ", ".join(f"{word} {share:.0%}" for word, share in looks.items()))
 for name, shares in pronouns.without_heads(bundled.model, all_words, of_twins).items():
     heads = "  ".join(f"{share:4.0%}" for share in shares[:-1])
     print(f"{name:18} without head 1 to 4: {heads}   all: {shares[-1]:4.0%}")
-assert looks["adjective"] > looks["it"] > 0.05
+assert not as_given or looks["adjective"] > looks["it"] > 0.05
 
 # %% [markdown] slide="skip"
 # The map is a mean over all heads, and it gives *it* about half as much weight as the
-# adjective, so that you might well have told a story about *it*. When you hid *it*
-# from your own model, nearly nothing was lost. A weight shows where a head looks;
-# what it needs is seen only when you take something away. And one more surprise: cut
-# the whole attention of an encoder layer, and nearly all pronouns stay right. For
-# these sentences the encoder is hardly needed to relate words to each other.
+# adjective, so that you might well have told a story about *it*. When you hid *it* from
+# your own model, nearly nothing was lost. A weight shows where a head looks; what it
+# needs is seen only when you take something away. And one more surprise: cut the whole
+# attention of an encoder layer, and nearly all pronouns stay right; cut it in both, and
+# 93 to 96 % do (`docs/experiments.md`, *pronouns_de*). For these sentences the encoder
+# is hardly needed to relate words to each other.
 
 # %% [markdown]
 # ### A mask in half precision
 #
 # Why not simply add −1e9? Large models compute in 16 bits. In float16, one of the two
-# such formats, the smallest number is −65,504, so −1e9 becomes minus infinity when it
-# is added, and torch refuses to fill it in. What will the second half of the cell say?
+# such formats, the lowest number is −65,504, so −1e9 becomes minus infinity when it is
+# added, and torch refuses to fill it in. What will the second half of the cell say?
 
 # %% tags=["nbval-check-output"]
 half = torch.zeros(3, dtype=torch.float16)
@@ -1439,11 +1442,11 @@ for name, some in task.constructions.items():
     print(f"  {pair.source}  →  {text}")
 
 # %% [markdown]
-# In `docs/experiments.md`, under *sentences_de*, you find the same two columns for
-# three seeds of nearly this training. The held-out pairs of words are right in each
-# of them to within a percent, while the questions range from 45 to 98 %. New pairs of
-# words in a known kind of sentence are learned reliably here; a new kind of sentence
-# is a matter of luck, and a single run would not have told you so.
+# In `docs/experiments.md`, under *sentences_de*, you find the same two kinds for three
+# seeds of nearly this training. With each of them at least 99 % of the held-out
+# sentences are right, while the questions range from 45 to 98 %. New pairs of words in
+# a known kind of sentence are learned reliably here; a new kind of sentence is a matter
+# of luck, and a single run would not have told you so.
 
 # %% [markdown] slide="slide"
 # ### Beam search: don't decide too early
@@ -1468,8 +1471,8 @@ print("whole text:      ", {name: round(p, 4) for name, p in whole.items()})
 # is full. The text that greedy decoding found, 0.17, is lost, and the beam ends with
 # 0.0245. So a beam can lose. How often does it, in practice, and how often does it win?
 # Count, for your translator after 150, after 300 and after 900 steps, on 300 held-out
-# sentences. The samples above show how unsure it was in each stage. Guess for each:
-# does a beam of 4 find more correct translations than greedy decoding?
+# sentences. Guess for each: does a beam of 4 find more correct translations than greedy
+# decoding?
 
 # %%
 from helpers.generation.beam import beam_search, log_probability
@@ -1551,7 +1554,7 @@ for name, some in task.constructions.items():
 # ## What you can do now
 #
 # You can write padding, look-ahead and target masks, say what True means, and read a
-# printed one. You have laid sentences into batches, shifted targets, computed a loss
+# printed one. You have turned sentences into batches, shifted targets, computed a loss
 # whose floor you know, and trained a translator whose parts are your own. And you have
 # asked it, by hiding one word after the other, how it decides what *it* means.
 #
