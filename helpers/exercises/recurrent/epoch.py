@@ -392,7 +392,7 @@ EXERCISES = (
         "7.D",
         "One epoch of training",
         "function",
-        difficulty=2,
+        difficulty=3,
         points=3,
         core=True,
         locates=False,  # once a step is wrong, no number of a later one is known
