@@ -337,11 +337,9 @@ def test_a_left_over_blank_is_not_attempted():
 
 
 @pytest.mark.lesson(6)
-@pytest.mark.parametrize("typed_in", [{3, 1, 2}, frozenset({1, 2, 3}), 3, "1, 2, 3"])
+@pytest.mark.parametrize("typed_in", [{1, 2, 3}, 3, "1, 2, 3"])
 def test_where_a_tuple_is_due_other_values_are_told_so(typed_in):
-    text = str(judge("6.D", typed_in))
-    assert "A tuple is asked for, such as `(5, 6)`" in text
-    assert "{1, 2, 3}" in text or isinstance(typed_in, int | str)
+    assert "A tuple is asked for, such as `(5, 6)`" in str(judge("6.D", typed_in))
     assert "tuple" not in str(judge("6.D", (5, 6)))
 
 

@@ -461,8 +461,6 @@ def _describe(value: Any) -> str:
         return repr(str(value))
     if isinstance(value, float):
         return _number(value, 7)
-    if isinstance(value, set | frozenset) and value:
-        return _short(f"{{{', '.join(sorted(map(repr, value)))}}}", 80)
     if isinstance(value, tuple):
         value = tuple(
             float(_number(one, 7)) if isinstance(one, float) else one for one in value
