@@ -1144,10 +1144,7 @@ class HeadByHead(nn.Module):
         ### END SOLUTION
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Let every token look at every token, head by head.
-
-        Args:
-            x: (B, T, D)
+        """Let every token of x (B, T, D) look at every token, head by head.
 
         Returns:
             output (B, T, D), weights (B, H, T, T)

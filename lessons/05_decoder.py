@@ -70,6 +70,7 @@ from helpers.models.encoder import Encoder, EncoderLayer
 from helpers.models.layers import FeedForward
 from helpers.models.positions import PositionalEncoding, TokenEmbedding
 from helpers.student.own_parts import OwnParts
+from helpers.training import bar
 
 _ = torch.manual_seed(5)
 
@@ -851,7 +852,7 @@ row("no animal", pronouns(sentence, BEGUN, "animal"))
 def train(model: nn.Module, pairs, masks, steps: int) -> list[float]:
     """Teach a model; return its loss at each place of the target in the last steps."""
     adam = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98), eps=1e-9)
-    last = []
+    last, shown = [], bar.progress(steps, "training")
     for step in range(steps):
         adam.param_groups[0]["lr"] = 3e-3 * min(1, step / 100, 2 - 2 * step / steps)
         source, target = pairs(64)
@@ -862,6 +863,8 @@ def train(model: nn.Module, pairs, masks, steps: int) -> list[float]:
         (each.sum() / (wanted != 0).sum()).backward()
         adam.step()
         last = [*last[-9:], each.mean(0).detach()]
+        shown.update()
+    shown.close()
     return torch.stack(last).mean(0).tolist()
 
 

@@ -683,7 +683,9 @@ show("floor of the loss", floor, digits=3)
 # the model, compute the smoothed loss over the real labels, and update the weights. The
 # cell below puts your masks and your shift into `mine`, or the course's where a check
 # has not passed yet, and says so. Use `mine.shift`, `mine.padding_mask` and
-# `mine.target_mask`.
+# `mine.target_mask`. Return the loss as a plain number, by `.item()`. (A tensor that
+# holds it counts as well, but whoever keeps the tensor keeps the graph of the whole
+# step.)
 
 # %% locked=true tags=["translation"]
 mine = OwnParts()

@@ -41,13 +41,14 @@
 # from what it reads and from the state before. Of all that it has read, nothing else is
 # left.
 #
-# Here is one at work, an LSTM, which you will have written before this lesson is over,
-# with 128 numbers on its postcard. It reads 144 sonnets, character by character, and
-# guesses each time which one comes next. Every 200 steps of training it stops and
-# writes 60 characters of its own. What will it learn first: letters that
+# Here is one at work, an LSTM, which you will have written before this lesson is over.
+# Its postcard has room for two vectors of 128 numbers. It reads 144 sonnets, character
+# by character, and guesses each time which one comes next. Every 200 steps of training
+# it stops and writes 60 characters of its own. What will it learn first: letters that
 # go together, the lengths of words, the ends of lines, or what the poems are about?
 # Write down your guess and run the cells. They take about half a minute, and you can
-# read on meanwhile.
+# read on meanwhile. (`alphabet.encode` turns each character into its place in the
+# alphabet, and `alphabet.decode` turns the places back into text.)
 
 # %%
 import copy
@@ -81,7 +82,6 @@ print(f"{len(text):,} characters, {len(alphabet)} different ones")
 print(f"{len(train_text):,} to learn from, {len(held_out_text):,} held out")
 print(f"knowing nothing: log2({len(alphabet)}) = {math.log2(len(alphabet)):.2f} bits")
 
-# %% tags=["characters"] slide="skip"
 seed, where = 7, device()
 train_ids, held_out_ids = alphabet.encode(train_text), alphabet.encode(held_out_text)
 options = dict(batch_size=16, length=64, rate=0.01, held_out=held_out_ids, every=200)
@@ -121,25 +121,19 @@ models["lstm"], histories["lstm"] = learn("lstm")
 # measure of today.
 
 # %% [markdown] slide="skip"
-# At step 0 the letters are drawn almost at random. After 200 steps there are letters
-# that can stand together, and spaces between them. Then more and more words are real
-# ones, and at no point does it make sense. The model goes on from its own output, so it
-# is **autoregressive**, like the decoder of lesson 05.
-
-# %% [markdown] slide="skip"
 # At the end of this lesson you can
 #
 # - write an RNN and an LSTM from their formulas, and train one on a text;
 # - carry a state from batch to batch without three classic bugs;
 # - compare a network with an honest rival, in bits per character;
-# - measure how far back a network remembers, and argue about it with numbers.
+# - say how far back a network remembers, and argue about it with numbers.
 
 # %% [markdown] slide="slide"
 # ## The rival: a table of counts
 #
-# How good is that? We measure **bits per character**: the mean of
-# $-\log_2 p(\text{next})$ on text that was never seen. Somebody who knows nothing but
-# the 61 characters needs 5.93.
+# The samples get better, and none of them makes sense. How good is that? We measure
+# **bits per character**: the mean of $-\log_2 p(\text{next})$ on text that was never
+# seen. Somebody who knows nothing but the 61 characters needs 5.93.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Say: a bit is one halving. Two bits fewer: four times as sure.
@@ -152,12 +146,12 @@ models["lstm"], histories["lstm"] = learn("lstm")
 # Say: look at the rows. Almost none of the long contexts was ever seen.
 
 # %% [markdown] slide="skip"
-# (Bits are the logarithm, to base 2, of the **perplexity** that other texts report.) Is
-# that good? To know it, we need a rival, and the oldest way to guess the next character
-# is to count. For every piece of `context` characters we count what came after it in
-# the training text. A character that never came there would get the probability 0 and
-# cost infinitely many bits, so every count gets 0.05 on top. With how many characters
-# of context should such a table be best? Guess, then run it.
+# (Bits are the logarithm, to base 2, of the **perplexity** that other texts report.) A
+# number alone is neither good nor bad, so we need a rival, and the simplest way to
+# guess the next character is to count. For every piece of `context` characters we count
+# what came after it in the training text. A character that never came there would get
+# the probability 0 and cost infinitely many bits, so every count gets 0.05 on top. With
+# how many characters of context should such a table be best? Guess, then run it.
 
 
 # %% slide="skip"
@@ -215,16 +209,16 @@ for context, table in tables.items():
 
 # %% [markdown] slide="skip"
 # 2.44 bits, without any training. Look again at the bits of the LSTM's last line: this
-# is an honest rival. But with five and six characters it is worse again, so what
-# happened further back it can't use, and from *it* to *animal* it would need 40. We
-# want a memory that **sums up** what was read, and learns what is worth keeping.
+# is an honest rival. But with five and six characters it gets worse again. So it can't
+# use what stands further back, and from *it* to *animal* it would need 40 characters.
+# We want a memory that **sums up** what was read, and learns what is worth keeping.
 
 # %% [markdown] slide="slide"
 # ## The recurrent network
 #
 # $$h_t = \tanh(W_x x_t + W_h h_{t-1} + b) \qquad \text{logits}_t = W_y h_t + b_y$$
 #
-# The same weights at every step. What is learned are three matrices and two biases; the
+# The weights are the same at every step. Three matrices and two biases are learned; the
 # state is not learned, it is computed.
 
 # %% [markdown] slide="notes"
@@ -337,11 +331,7 @@ class RNN(nn.Module):
     def forward(
         self, ids: Tensor, state: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Read step by step.
-
-        Args:
-            ids: (B, T)
-            state: (B, N); None means zeros
+        """Read ids (B, T), step by step, from a state (B, N); None means zeros.
 
         Returns:
             logits (B, T, V), and the state after the last character (B, N)
@@ -400,13 +390,11 @@ for number, (x, y) in enumerate(pieces):
         read, due = alphabet.decode(x[row]), alphabet.decode(y[row])
         print(f"batch {number}, row {row}: reads {read!r}, should say {due!r}")
 
-# %% [markdown] slide="skip"
-# Follow row 0 through the three batches: it spells *The animal d*. Row 0 of a batch
-# **goes on** where row 0 of the batch before has stopped, so that the state after one
-# batch is the right one to begin the next with. If the pieces were shuffled, as in most
-# training, the state would belong to some other place in the text.
-
 # %% [markdown] exercise="7.C"
+# Follow row 0 through the three batches: it spells *The animal d*. It **goes on** where
+# row 0 of the batch before has stopped, so that the state after one batch is the right
+# one to begin the next with. In pieces that are shuffled it would belong elsewhere.
+#
 # Write `batches`. With L characters there are n = (L − 1) // (B · T) of them, because
 # the last target needs a character, too. Row b begins at place b · n · T. What is left
 # over at the end is not used.
@@ -553,8 +541,9 @@ check("7.D", train_epoch)
 # ## Let it write
 #
 # To write, the network reads a beginning, draws a character from its probabilities,
-# reads that one as well, and so on. Before the softmax the logits are divided by a
-# **temperature**.
+# reads that one as well, and so on: it is **autoregressive**, like the decoder of
+# lesson 05. Before the softmax the logits are divided by a **temperature**, and with
+# **top-k** only the k best may be drawn. (Lesson 11 builds both.)
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: four logits, 2, 1, 0 and −1. At which of the three temperatures
@@ -578,7 +567,7 @@ for temperature in (0.5, 1.0, 2.0):
 
 
 # %% exercise="7.E"
-@torch.inference_mode()
+@torch.inference_mode()  # nothing here needs a gradient
 def sample(
     model,
     ids: Tensor,
@@ -723,7 +712,8 @@ print(f"0.9 after three times tanh: {worn:.2f}")
 # $$i, f, o = \sigma(\cdot) \qquad g = \tanh(\cdot) \qquad c' = f \odot c + i \odot g
 # \qquad h' = o \odot \tanh(c')$$
 #
-# Each dot is $W_x x + W_h h + b$, with rows of its own in the three.
+# Each dot stands for $W_x x + W_h h + b$, and each of the four has rows of its own in
+# $W_x$, $W_h$ and $b$.
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Say: the picture from left to right, with a finger on the formula: the
@@ -750,12 +740,15 @@ show_figure(
 # step. The **forget gate** *f* says how much of each number of the cell is kept. The
 # **input gate** *i* says how much of the candidate *g* is written. The **output gate**
 # *o* says how much is shown. From $c$ to $c'$ there is one multiplication and one
-# addition, and no matrix and no tanh, so where *f* is close to 1 the cell passes
-# through unchanged, and so does the gradient on its way back.
+# addition, and no matrix and no tanh. So a number of the cell stays almost as it is
+# where *f* is close to 1 and *i* close to 0, and on this way back its gradient is only
+# multiplied by *f*.
 
 # %% [markdown] exercise="7.F" slide="subslide"
 # Write the step. All four blocks stand below each other in one matrix, in torch's
-# order: **i, f, g, o**, N rows each.
+# order: **i, f, g, o**, N rows each. The LSTM from the beginning is only numbers; put
+# into *your* step, they write, and the logits are those of torch's own layer but for
+# rounding: see the cell below the hints.
 
 # %% [markdown] slide="notes"
 # **4 minutes.** Say: one sum gives all four blocks; you dictate how to cut it.
@@ -813,10 +806,6 @@ check("7.F", lstm_step)
 # sum; four parts; an activation function for each; new cell from what is kept and what
 # is written; new h from the new cell.
 # </details>
-
-# %% [markdown] slide="skip"
-# The LSTM from the beginning is only numbers. Put them into *your* step, and it writes,
-# with the logits of torch's own layer but for rounding.
 
 # %%
 mine.take("7.F", lstm_step)
@@ -899,18 +888,19 @@ assert abs(bits["lstm"] - backing_off[4]) < 0.08
 # gradients go through, so that a translator can be built on it.
 
 # %% [markdown] slide="skip"
-# On a text of this size, a table of counts beats the plain RNN and is level with the
-# LSTM, and only the GRU is better, by about a tenth of a bit. Step for step the gated
-# networks are ahead of the plain one, but a step of theirs costs more, so look at the
-# plot on the right as well. All this is one seed and one size. Of the four learning
-# rates that we tried, this one suits the plain RNN best, and at none of them does it
-# reach the table (`python -m tools.experiments character_rates`).
+# On a text of this size, and after these 1,000 steps, a table of counts beats the plain
+# RNN and is level with the LSTM, and only the GRU is better, by about a tenth of a bit.
+# At this learning rate the gated networks are ahead of the plain one step for step, but
+# a step of theirs costs more, so look at the plot on the right as well. All this is one
+# seed, one size, one learning rate and one length of training, so it says what happened
+# here, and not which network is the best.
 #
-# So is a network worth the trouble? Not for these bits. But the table grows with every
-# text that it reads, while the network keeps its size. The table looks back four
-# characters, and more made it worse, while nothing in the formula of a network limits
-# how far it can look. And its state is a vector that a gradient goes through, so it can
-# become part of something larger, as in lesson 08.
+# So is a network worth the trouble? Not for these bits. Not for its size either: the
+# LSTM has more weights than the table has counts. But the table grows with every new
+# text, while the network keeps its size. The table looks back four characters, and more
+# made it worse, while nothing in the formula of a network limits how far it can look
+# (how far it does look comes next). And its state is a vector that a gradient goes
+# through, so it can become part of something larger, as in lesson 08.
 
 # %% [markdown] slide="slide"
 # ## What does one unit know?
@@ -939,12 +929,12 @@ assert abs(bits["lstm"] - backing_off[4]) < 0.08
 #
 # <details><summary>The first line</summary>
 #
-# The unit starts to count at the end of a line, and before the first line the network
-# has not read one.
+# One guess: if the end of a line sets the unit back, then in the first line nothing has
+# done so, because the network begins there with a state of zeros.
 # </details>
 
 
-# %% slide="skip"
+# %% slide="fragment"
 def states_of(cell: str, some: str) -> Tensor:
     """The hidden state after each character of a text, (T, N)."""
     one_hot = F.one_hot(alphabet.encode(some), len(alphabet)).float()
@@ -963,7 +953,6 @@ unit = steadiness("lstm", train_text[:20_000]).abs().argmax().item()
 seen, unseen = (steadiness("lstm", some)[unit] for some in (train_text, held_out_text))
 print(f"unit {unit}: correlation {seen:.2f} in training text, {unseen:.2f} in held-out")
 
-# %% slide="fragment"
 poem = held_out_text.split("\n\n")[0]
 states = {cell.upper(): states_of(cell, poem) for cell in models}
 play(draw.one_unit(poem, states, ("LSTM", unit)))
@@ -992,8 +981,8 @@ play(draw.one_unit(poem, states, ("LSTM", unit)))
 # what they are multiplied with, the past fades. The gradient that should teach the
 # network to keep something passes through the same product on its way back, so it
 # **vanishes** with it. Below is the size of this product in the three trained networks,
-# at 16 places in held-out sonnets, where 1 means that everything is still there. Draw
-# your guess for the plain RNN before you look, on a log scale, up to 60 characters.
+# a mean over 16 places in held-out sonnets; before any step it is 1. Draw your guess
+# for the plain RNN before you look, on a log scale, up to 60 characters.
 
 # %% slide="skip"
 windows = torch.stack([held_out_ids[n : n + 100] for n in range(0, 8000, 500)])
@@ -1010,12 +999,8 @@ for (cell, part), norms in typical.items():
     print(f"{cell:4} by {part}_0: {at}")
 
 # %% slide="fragment"
-curves = {}
-for (cell, part), norms in typical.items():
-    style = {**draw.CELL_STYLES[cell], "marker": "" if part == "h" else "."}
-    curves[f"{cell.upper()}, by ${part}_0$"] = (norms, style)
 show_figure(
-    draw.influences(curves),
+    draw.influences(typical),
     "Influence of the first state on later ones, on a log scale, against the distance "
     "in characters, for RNN, LSTM and GRU.",
 )
@@ -1025,11 +1010,12 @@ assert typical["rnn", "h"][39] < 0.1 * typical["gru", "h"][39]
 
 # %% [markdown] slide="skip"
 # The RNN's curve is nearly straight on the log scale, which means that each step takes
-# the same share away, and at 40 characters about a hundred-thousandth is left. An LSTM
-# has two states to ask about, and the cell lasts longer than the hidden state. It
-# fades, too, and so does the GRU, but over 40 characters, about a line of a sonnet,
-# both keep far more than ten times as much. None of this says that a network uses what
-# is left, only that it is there to be used.
+# about the same share away, and at 40 characters about a hundred-thousandth is left. An
+# LSTM has two states to ask about, and its cell lasts longer than its hidden state. It
+# fades, too, and so does the GRU, but over 40 characters, about a line of a sonnet, the
+# cell and the GRU keep far more than ten times as much as the plain RNN. These are
+# three networks, from one seed each. And none of this says that a network uses what is
+# left, only that it is there to be used.
 
 # %% [markdown] slide="slide"
 # ## What the Transformer changes
@@ -1055,12 +1041,12 @@ assert typical["rnn", "h"][39] < 0.1 * typical["gru", "h"][39]
 # %% [markdown] slide="slide"
 # ## Bugs from the wild
 #
-# Five mistakes from published programs.
+# Mistakes from published programs; a fifth one is further on.
 #
 # **The history that was kept.** Someone carries the state from batch to batch and
 # forgets to cut it off. Here is that loop in small, in three versions: as it is, with
-# the `retain_graph=True` that the first message suggests, and with a state that is cut
-# in the wrong place. What does each of the messages complain about?
+# the `retain_graph=True` that the first message suggests, and with the logits cut off
+# instead of the state. What does each of the messages complain about?
 
 
 # %% locked=true tags=["nbval-check-output"]
@@ -1122,29 +1108,20 @@ check("7.G", carried)
 # come from nowhere. A method of tensors does that.
 # </details>
 
-# %% [markdown] exercise="7.H"
+# %% [markdown]
+# **Dropout that was left on.** In training, dropout sets other units to 0 in each call.
 # The same model reads *a fox met* three times and prints the probabilities that it
 # gives to *a*, *e* and *t*, once as it comes out of training, once after `.eval()`.
-# Which of the two, `"A"` or `"B"`, has its **dropout active**?
+# Which of the two, A or B, has its dropout active, and what will that cost in bits?
 #
 #     A  [0.1365 0.1309 0.1307]      B  [0.1453 0.1242 0.1331]
 #     A  [0.1365 0.1309 0.1307]      B  [0.1499 0.1205 0.1361]
 #     A  [0.1365 0.1309 0.1307]      B  [0.1491 0.1345 0.1249]
-
-# %% exercise="7.H"
-### BEGIN SOLUTION
-with_dropout = "B"  # it differs from reading to reading
-### END SOLUTION
-
-# %%
-check("7.H", with_dropout)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint: a question</summary>
 #
-# In every call, dropout draws again which units it sets to 0. What does that do to
-# three readings of the same text?
-# </details>
+# **Two that no loss curve shows.** Targets made by `torch.roll(ids, -1)` take the first
+# character of the text to its end: find the wrong one below. And a blind `squeeze()`,
+# which removes *all* axes of length 1, turns the top **one** of a row into a bare
+# number without any axis.
 
 # %%
 for cell, model in models.items():  # what it costs if nobody calls .eval()
@@ -1154,6 +1131,18 @@ for cell, model in models.items():  # what it costs if nobody calls .eval()
     model.eval()
     print(f"{cell:4}: {bits[cell]:.2f} bits, with dropout left on {wrong:.2f}")
     assert wrong > bits[cell]
+
+rolled = torch.roll(alphabet.encode(line)[:24], -1)
+print("the true next one:", repr(line[1:25]))
+print("rolled:           ", repr(alphabet.decode(rolled)))
+best = torch.tensor([[0.3, 0.9, 0.1]]).topk(1)
+print("squeezed:", best.values.shape, "→", best.values.squeeze().shape)
+
+# %% [markdown] slide="slide"
+# ## Going further
+#
+# From here on everything is optional: the fifth bug, the GRU, the memory measured by
+# your own code, and a series with a memory.
 
 # %% [markdown] exercise="7.J"
 # A formula says $\hat y = \mathrm{softmax}(W_y h + b_y)$, and `F.cross_entropy` has a
@@ -1180,26 +1169,6 @@ check("7.J", lowest_loss)
 # The loss is minus the logarithm of the softmax at the right place. Write that softmax
 # with one 1 and sixty 0s.
 # </details>
-
-# %% [markdown]
-# **Two that no loss curve shows.** Targets made by `torch.roll(ids, -1)` take the first
-# character of the text to its end: find the wrong one below. And a blind `squeeze()`,
-# which removes *all* axes of length 1, turns the top **one** of a row into a bare
-# number without any axis.
-
-# %% tags=["nbval-check-output"]
-rolled = torch.roll(alphabet.encode(line)[:24], -1)
-print("the true next one:", repr(line[1:25]))
-print("rolled:           ", repr(alphabet.decode(rolled)))
-best = torch.tensor([[0.3, 0.9, 0.1]]).topk(1)
-print("squeezed:", best.values.shape, "→", best.values.squeeze().shape)
-
-# %% [markdown] slide="slide"
-# ## Going further
-#
-# From here on everything is optional. What follows builds the GRU and the sampler of
-# this lesson, measures the memory by your own code, and looks back at what was there
-# before: a neuron, and a series with a memory.
 
 # %% [markdown] slide="subslide"
 # ### GRU: two gates and no cell
@@ -1268,50 +1237,6 @@ check("7.K", gru_step)
 # Two sums of 3 N columns, each cut into three. Two of the blocks are simply added.
 # </details>
 
-# %% [markdown] exercise="7.L"
-# Write `chances`, from which `sample` draws: divide by the temperature, keep only the
-# **k** most probable characters (**top-k**), apply the softmax. The k best are kept
-# **in each row**. The others get exactly 0, wherever the logits lie, and the kept ones
-# add up to 1. k = 1 must work.
-
-
-# %% exercise="7.L"
-def chances(
-    logits: Tensor, temperature: float = 1.0, top_k: int | None = None
-) -> Tensor:
-    """From logits to probabilities.
-
-    Args:
-        logits: (B, V), of any size: all of them may be near -200
-        temperature: above 0
-        top_k: how many to keep in each row, from 1 to V; None keeps all
-
-    Returns:
-        (B, V), each row adds up to 1
-    """
-    ### BEGIN SOLUTION
-    if top_k is not None:
-        smallest_kept = logits.topk(top_k, dim=-1).values[:, -1:]  # (B, 1)
-        logits = logits.masked_fill(logits < smallest_kept, float("-inf"))
-    return F.softmax(logits / temperature, dim=-1)
-    ### END SOLUTION
-
-
-# %%
-check("7.L", chances)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint 1: a question</summary>
-#
-# Which logit becomes a probability of 0 (lesson 06)? What is the smallest logit that
-# you keep in a row?
-# </details>
-# <details><summary>Hint 2: a pointer</summary>
-#
-# `topk` returns the k largest along an axis, in order. Keep the axis, so that each row
-# is compared with its own threshold.
-# </details>
-
 # %% [markdown] exercise="7.M"
 # Write the measurement for any cell: for each t, the norm of $\partial h_t / \partial
 # h_0$, which is the root of the sum of all squared entries.
@@ -1367,19 +1292,31 @@ check("7.M", influence)
 # %%
 W_h = models["rnn"].recurrent.weight_hh_l0.detach().cpu()
 largest = torch.linalg.eigvals(W_h).abs().max()
-assert largest > 1
+alone = torch.linalg.matrix_power(W_h, far).norm() / 128**0.5
 print(f"largest eigenvalue of the trained RNN's W_h, in size: {largest:.2f}")
+print(f"{far} times W_h, without any tanh: {alone:.0e}")
+assert largest > 1 and alone > 1
+show_figure(
+    draw.activations(),
+    "Three curves with their slopes. Sigmoid: from 0 to 1, steepest at 0 with slope "
+    "0.25. tanh: from -1 to 1, slope 1 at 0. ReLU: 0, then a straight line; its slope "
+    "jumps from 0 to 1.",
+)
 
 # %% [markdown]
 # You may read that the state of an RNN fades because the eigenvalues of $W_h$ are all
-# below one. In our trained RNN the largest is above 1, and it fades anyway. What
-# shrinks the product are the slopes of the tanh, because units near −1 or 1 let almost
-# nothing through. Both factors matter, so measure the product.
+# below one. In our trained RNN the largest is above 1, so the matrices alone would let
+# the product grow, and it fades anyway. What shrinks it are the slopes of the tanh:
+# where a unit is near −1 or 1, the curve is flat and lets almost nothing through. The
+# figure shows the slopes of three activation functions. The **sigmoid** gives 0 to 1, a
+# probability or how far a gate is open, the **tanh** a value with a sign, and the
+# **ReLU** is cheap. Which of the slopes can stay 1 over many steps?
 
 # %% [markdown] exercise="7.N"
-# A page shows an unreadable sample of a plain RNN ("Hew, and serelt ..."), which read
-# 94,081 characters and wrote with its dropout on, and explains: it is not readable
-# *because of* the vanishing gradient. You have numbers now: the influence, the bits,
+# A page shows an unreadable sample of a plain RNN ("Hew, and serelt ..."). Its 325,181
+# parameters (61 characters, 512 hidden units) read a text of 94,081 characters, and it
+# wrote with its dropout on. The page explains: it is not readable *because of* the
+# vanishing gradient. You have numbers now: the influence, the bits,
 # dropout left on, the tables of counts. **How much of the claim do they carry**, and
 # which experiment would settle it? Write six to eight sentences.
 
@@ -1406,11 +1343,11 @@ print(f"largest eigenvalue of the trained RNN's W_h, in size: {largest:.2f}")
 # ### A series with a memory
 #
 # Statistics had memories long before networks. In **ARMA** models a value depends on
-# the last value and on the last random push: $y_t = \varphi\, y_{t-1} + \theta\,
-# \varepsilon_{t-1} + \varepsilon_t$. With $\theta = 0$ this is AR(1), and with a tanh
-# around it, it looks like a recurrent network with one unit. (RNNs do not descend from
-# it; they came from the study of the brain and of language.) Push once and watch the
-# echo. Which of the three is the slowest to fade?
+# the last value and on the last random push, or on several of each: $y_t = \varphi\,
+# y_{t-1} + \theta\, \varepsilon_{t-1} + \varepsilon_t$. With $\theta = 0$ this is
+# AR(1), and with a tanh around it, it looks like a recurrent network with one unit.
+# (RNNs do not descend from it; they came from the study of the brain and of language.)
+# Push once and watch the echo. Which of the three is the slowest to fade?
 
 # %% tags=["nbval-check-output"]
 echoes = {"AR(1)": [], "ARMA(1,1)": [], "with tanh": []}
@@ -1424,98 +1361,6 @@ for push in [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]:
         echoes[name].append(value)
 for name, values in echoes.items():
     print(f"{name:9}:", [round(value, 4) for value in values])
-
-# %% slide="subslide"
-show_figure(
-    draw.activations(),
-    "Three curves with their slopes. Sigmoid: from 0 to 1, steepest at 0 with slope "
-    "0.25. tanh: from -1 to 1, slope 1 at 0. ReLU: 0, then a straight line; its slope "
-    "jumps from 0 to 1.",
-)
-
-# %% [markdown] exercise="7.P"
-# A neuron weighs its inputs, adds a bias, and applies an activation function. The
-# **sigmoid** gives 0 to 1, a probability or how far a gate is open, **tanh** a value
-# with a sign, and the **ReLU** is cheap. Their slopes decide how well a network learns.
-# Give all three slopes at every entry of `x`, by formula and not by autograd: $\sigma'
-# = \sigma(1-\sigma)$, $\tanh' = 1 - \tanh^2$, and for the ReLU look at the figure. No
-# slope may be NaN, not even where x is 0, 800 or −800. (At 0 the ReLU has a corner, and
-# any slope from 0 to 1 is right.)
-
-
-# %% exercise="7.P"
-def slopes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """How steep sigmoid, tanh and ReLU are.
-
-    Args:
-        x: any shape; 0 may occur, and numbers as large as 800 on both sides
-
-    Returns:
-        Three tensors of the shape and dtype of x: the slopes of sigmoid, tanh, ReLU.
-    """
-    ### BEGIN SOLUTION
-    s = torch.sigmoid(x)
-    t = torch.tanh(x)
-    return s * (1 - s), 1 - t**2, (x > 0).to(x.dtype)
-    ### END SOLUTION
-
-
-# %%
-check("7.P", slopes)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint: a question</summary>
-#
-# In the formulas stands the *value* of the function, not x. What do you compute first?
-# </details>
-
-# %% [markdown] exercise="7.Q"
-# The vocabulary is a string of characters, and a character's id is its place in it.
-# Write both directions: `decode(encode(text))` must give the text back.
-
-
-# %% exercise="7.Q"
-def encode(text: str, characters: str) -> Tensor:
-    """The place of each character in the vocabulary.
-
-    Args:
-        text: T characters
-        characters: the vocabulary, each character once
-
-    Returns:
-        (T,), int64: the dtype of torch's indices
-    """
-    ### BEGIN SOLUTION
-    return torch.tensor([characters.index(one) for one in text])
-    ### END SOLUTION
-
-
-def decode(ids: Tensor, characters: str) -> str:
-    """The text that (T,) ids stand for."""
-    ### BEGIN SOLUTION
-    return "".join(characters[number] for number in ids.tolist())
-    ### END SOLUTION
-
-
-# %%
-check("7.Q", encode, decode)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint: a pointer</summary>
-#
-# A string can be indexed like a list. For the other direction, `str.index` finds a
-# place; for long texts a dictionary, from character to place, is faster.
-# </details>
-
-# %% tags=["nbval-check-output"]
-# A page reports a plain RNN for 61 characters with 325,181 parameters. Which N fits?
-# torch's own layer has N more: it keeps two biases where one would do.
-V = len(alphabet)
-for N in (256, 512, 1024):
-    count = V * N + N * N + N + N * V + V  # W_x, W_h, b, W_y, b_y
-    layer = recurrent.CharacterModel(V, N, cell="rnn")
-    more = sum(weight.numel() for weight in layer.parameters()) - count
-    print(f"N = {N}: {count:,}, and with torch's nn.RNN {more} more")
 
 # %% [markdown] slide="slide"
 # ## What you can do now

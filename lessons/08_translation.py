@@ -59,8 +59,8 @@
 # an **encoder-decoder**. In the same year Bahdanau, Cho and Bengio let the second
 # network look back. That was the first attention.
 #
-# Here are both, with as many numbers in their head as each other: 16. They learn to
-# write English numbers of up to six digits in German. Start the next cell, and do the
+# Here are both, each with a state of 16 numbers. They learn to write English numbers of
+# up to six digits in German. Start the next cell, and do the
 # experiment above while it runs. Then guess: of 100 numbers that they have never seen,
 # how many will each of the two get right?
 
@@ -116,12 +116,12 @@ assert scores["RNN"] < 0.15 and scores["RNN with attention"] > 0.85
 
 # %% [markdown] slide="skip"
 # The one that looks back gets nearly all of them right, and the other one next to
-# nothing. Read what it writes, though: these are proper German numbers, correctly
-# spelt. It has learned the language, and it has forgotten the number. It is tempting to
-# say at once why: six digits don't fit into 16 numbers. But there is a second
-# explanation, which has fooled many people (the first version of this lesson among
-# them): perhaps it has not been trained long enough. In this lesson you build both
-# translators, and you find out which of the two explanations is right.
+# nothing. Read what the other one writes, though: these three are proper German
+# numbers, correctly spelt. It has learned the language, and it has lost the number. It
+# is tempting to say at once why: six digits don't fit into 16 numbers. But there is a
+# second explanation, which is easily overlooked: perhaps it has not been trained long
+# enough. In this lesson you build both translators, and you look for a way to tell the
+# two explanations apart.
 
 # %% [markdown] slide="skip"
 # **Letters in shape comments**: `B` batch, `T` target or query length, `S` source or
@@ -283,8 +283,8 @@ show("context, padded    ", encoder(padded)[1])
 # %% [markdown] slide="skip"
 # The two must agree, because a sentence should mean the same whatever it shares a batch
 # with. `nn.GRU` itself also returns a last state, but that is the one after the last
-# **column**. A translator that takes it gives another answer whenever the batch
-# changes.
+# **column**. A translator that takes it may give another answer as soon as the batch
+# is another one.
 #
 # The decoder is a second GRU. Its first state is the context, its first word is the
 # start token, and it says which word comes next. While it learns, it reads the **true**
@@ -691,21 +691,15 @@ mine.take("8.A", Encoder)
 mine.take("8.D", AdditiveAttention)
 
 # %% [markdown] exercise="8.E"
-# Write the loop over the words. The cell is `nn.GRUCell`: input and state in, new state
-# out. Its input is the word, then what the attention found. Score every state with the
-# last layer, and keep the weights of every query.
+# Write the loop over the words. `attention` is `mine.AdditiveAttention`, of width D.
+# `cell` is an `nn.GRUCell`: input and state in, new state out. Its input, 2 D wide, is
+# the word, then what the attention found. Score every state with `final_layer`, and
+# keep the weights of every query.
 
 
 # %% exercise="8.E"
 class AttentionDecoder(nn.Module):
-    """Looks back into the memory before each word.
-
-    Attributes:
-        embedding: nn.Embedding, from ids to vectors of width D
-        attention: mine.AdditiveAttention of width D
-        cell: nn.GRUCell, from word and answer (2 D) and state (D) to the next state
-        final_layer: nn.Linear, from D to a score for each word
-    """
+    """Looks back into the memory before each word."""
 
     def __init__(self, vocab_size: int, d_model: int) -> None:
         super().__init__()
@@ -716,13 +710,7 @@ class AttentionDecoder(nn.Module):
         self.cell = nn.GRUCell(2 * d_model, d_model)
         ### END SOLUTION
 
-    def forward(
-        self,
-        target: Tensor,
-        memory: Tensor,
-        context: Tensor,
-        mask: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def forward(self, target, memory, context, mask=None) -> tuple[Tensor, Tensor]:
         """Score the next word at every place, given the true ones before it.
 
         Args:
@@ -814,10 +802,14 @@ show_figure(
 
 # %% [markdown] slide="skip"
 # With the look back nearly every number is right, whatever its length, although the
-# network is as narrow as before and learns from the same pairs for as many steps.
-# Without it the longest numbers suffer most. A wider context helps, too, as the row of
-# width 64 shows. But a context has to be made wide enough for the longest
-# sentence that will ever come, and the look back needs no such guess.
+# state is as narrow as before and learns from the same pairs for as many steps. (They
+# are equal steps, not equal costs: it has more weights, and a step of its training took
+# nearly twice as long.) Without it few are right even of the shortest numbers, and the
+# longer the number, the fewer. A wider context helps, too, as the row of width 64
+# shows, but how wide it has to be depends on the longest sentence that will come. With
+# the look back the memory grows with the sentence. Whether a network also uses it well
+# for sentences longer than all that it has learned from is another question, which we
+# did not measure.
 
 # %% [markdown] slide="slide"
 # ## A translator of your own parts
@@ -1105,10 +1097,10 @@ show("weights", ask_once())
 # %% [markdown] slide="skip"
 # So every weight is 1: the decoder gets the plain sum of all states, the same before
 # every word, and a map of it is evenly dark. There is no error and no odd shape, and
-# the loss still falls, because a sum is better than nothing. And if all words ask at
-# once, as in training with `nn.GRU`, such a softmax runs over the words and lets each
-# of them know about the later ones. One line finds it: each row of weights must add up
-# to 1.
+# the loss can still fall, because a sum of the states says something about the
+# sentence. And if all words ask at once, as in training with `nn.GRU`, such a softmax
+# runs over the words and lets each of them know about the later ones. One line finds
+# it: each row of weights must add up to 1.
 
 # %% [markdown] slide="slide"
 # ### The score of each length
@@ -1202,8 +1194,8 @@ assert share > 0.9
 # *quatre-vingt mille* it lost the *vingt*, and eighty thousand became four. It read
 # *eighty*, and it began as it should, with *quatre*. Nothing in the score says that
 # this mistake is worse than a wrong last digit; on a cheque you would notice. If you
-# would like to meet it, take fewer steps, 150 for instance, and look at the numbers
-# from 80,000 on. Where does the translator look while it writes such a number?
+# would like to look for one like it, take fewer steps, 150 for instance, and read the
+# numbers from 80,000 on. Where does the translator look while it writes such a number?
 
 # %%
 pair = max(second.held_out, key=lambda pair: (pair.number // 1000 == 80, pair.number))
@@ -1332,7 +1324,8 @@ for length in (4, 16, 64):
 # before each word, and you have seen what the look back buys: a narrow network that
 # translates long numbers. You know how to ask whether a model lacks room or training,
 # and when the honest answer is that you can't tell yet. You can read an alignment in
-# which words cross, and you know what the Transformer changed: nobody waits.
+# which words cross, and you know what the Transformer changed: while it learns, no word
+# has to wait for the one before.
 #
 # That was the way to the Transformer. Next, in lesson 09, half of one reads a lot of
 # text, and then learns to judge reviews.

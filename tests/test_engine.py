@@ -336,6 +336,19 @@ def test_a_left_over_blank_is_not_attempted():
     assert "choice is still" in str(judge("99.5", 2.5, ...))
 
 
+@pytest.mark.lesson(6)
+@pytest.mark.parametrize("typed_in", [{1, 2, 3}, 3, "1, 2, 3"])
+def test_where_a_tuple_is_due_other_values_are_told_so(typed_in):
+    assert "A tuple is asked for, such as `(5, 6)`" in str(judge("6.D", typed_in))
+    assert "tuple" not in str(judge("6.D", (5, 6)))
+
+
+def test_an_embedding_of_vectors_is_explained_without_dtypes():
+    source = "def double(x):\n    return nn.Embedding(4, 2)(x)"
+    text = str(judge("99.1", typed(source, "double")))
+    assert "An embedding looks up ids" in text and "float64. Often" not in text
+
+
 def test_a_blank_that_does_no_harm_is_none():
     source = "def double(x):\n    unused = ...\n    return 2 * x"
     assert judge("99.1", typed(source, "double")).outcome == "passed"

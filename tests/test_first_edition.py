@@ -20,7 +20,9 @@ import nbformat
 import pytest
 
 from helpers import first_edition
-from helpers.checks.engine import exercises, find, judge
+from helpers.checks import progress, standing
+from helpers.checks.engine import borrow, check, exercises, find, judge
+from helpers.checks.report import NoLongerSet
 from tests.first_edition import pack
 from tools.build.execute import execute
 from tools.build.notebooks import check_call
@@ -211,7 +213,9 @@ NEWER = {"4.A", "6.G", "8.C"}  # exercises that the first edition did not have
 
 def test_each_exercise_has_one_number_of_the_first_edition_or_is_newer():
     meant = sorted(first_edition.EXERCISES.values())
-    assert meant == sorted({one.id for one in exercises()} - NEWER)
+    set_today = {one.id for one in exercises()}
+    assert meant == sorted(set_today - NEWER | first_edition.GONE)
+    assert not set_today & first_edition.GONE
     assert not set(first_edition.EXERCISES) & set(first_edition.EXERCISES.values())
 
 
@@ -221,7 +225,26 @@ def test_an_old_check_asks_for_what_its_exercise_asks_for_now(path):
     asked = [call for call in calls if call]
     assert asked or Path(path).name.startswith("00")
     for number, names in asked:
-        assert names == find(number).names
+        if first_edition.exercise(number) not in first_edition.GONE:
+            assert names == find(number).names
+
+
+@pytest.mark.lesson(7)
+@pytest.mark.parametrize("number", ["7.1", "7.P", "7.p", "7.5b"])
+def test_a_check_of_an_exercise_that_is_gone_says_so_and_lets_run_on(number, capsys):
+    check(number, lambda x: x)
+    said = f"Exercise {number} is no longer part of lesson 07, so nothing was checked."
+    assert capsys.readouterr().out.startswith(said)
+    with pytest.raises(NoLongerSet, match="no longer part of lesson 07"):
+        borrow(number)
+
+
+@pytest.mark.lesson(7)
+def test_what_was_passed_of_an_exercise_that_is_gone_stays_recorded(tmp_path):
+    (tmp_path / progress.NAME).write_text('{"7.1": "passed", "7.4": "passed"}')
+    done = progress.read(tmp_path)
+    assert done == {"7.P": "passed", "7.A": "passed"}
+    assert standing.of_lesson(7, done).passed == {"7.A"}  # the sum is of what is set
 
 
 @pytest.mark.parametrize(

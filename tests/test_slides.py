@@ -253,16 +253,6 @@ def test_long_code_is_cut_at_blank_lines_and_nothing_is_lost():
     assert [end for _, end in solid[:-1]] == [first for first, _ in solid[1:]]
 
 
-def test_long_code_is_cut_before_a_function_where_there_is_one():
-    from tools.slides.html import pieces
-
-    body = ["    x", ""] * 12
-    code = ["class A:", *body[:12], "    def forward(self):", *body]
-    assert pieces(code) == [(0, 12), (13, len(code))]
-    early = ["class A:", "", "    def forward(self):", *body, *body[:6]]
-    assert pieces(early)[0][1] > 2  # a page for one line would be nearly empty
-
-
 def test_a_text_that_is_cut_keeps_its_colours():
     from tools.slides.html import code
 
@@ -448,10 +438,26 @@ def test_every_slide_fits_and_is_drawn(name, opened):
     assert {url.split(":")[0] for url in requests} <= {"file", "data"}
 
 
+@pytest.mark.slow
+@per_lesson(CLASSES)
+def test_a_stub_has_no_more_lines_than_a_page_holds(name):
+    from tools.slides.html import FOR_TOOLS, LINES
+
+    stubs = [
+        (slide.exercise.id, FOR_TOOLS.sub("", cell.source).strip("\n"))
+        for slide in deck(name)
+        for cell in slide.cells
+        if slide.exercise and "raise NotImplementedError" in cell.source
+    ]
+    assert stubs
+    for number, stub in stubs:
+        assert len(stub.splitlines()) <= LINES, number
+
+
 @pytest.mark.browser
 @per_lesson(CLASSES)
 def test_a_slide_of_a_class_is_one_page_and_no_stub_is_cut(name, opened):
-    from tools.slides.html import FOR_TOOLS, pieces
+    from tools.slides.html import FOR_TOOLS
 
     shown = in_class(name)
     page, _ = opened(name)
@@ -474,11 +480,8 @@ def test_a_slide_of_a_class_is_one_page_and_no_stub_is_cut(name, opened):
     assert stubs
     for number, stub in stubs:
         lines = [line.strip() for line in FOR_TOOLS.sub("", stub).splitlines()]
-        for start, end in pieces(FOR_TOOLS.sub("", stub).splitlines()):
-            part = lines[start:end]
-            whole = [one for one in texts if all(line in one for line in part)]
-            assert any(f"Exercise {number}:" in one for one in whole), number
-            assert start == 0 or part[0].startswith(("def ", "class ", "@")), number
+        whole = [one for one in texts if all(line in one for line in lines)]
+        assert any(f"Exercise {number}:" in one for one in whole), number
     page.close()
 
 

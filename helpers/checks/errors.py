@@ -98,6 +98,12 @@ MEANINGS: tuple[tuple[type[BaseException], str, Meaning], ...] = (
         "arguments of `cross_entropy` are exchanged, which takes the scores first.",
     ),
     (
+        RuntimeError,
+        "argument #1 'indices' to have one of the following scalar types",
+        "An embedding looks up ids, whole numbers, and was given numbers with a "
+        "fraction: often these are vectors that it has looked up before.",
+    ),
+    (
         ValueError,
         r"Expected input batch_size \((\d+)\) to match target batch_size \((\d+)\)",
         lambda found: (

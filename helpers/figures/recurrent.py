@@ -111,15 +111,18 @@ def learning_curves(
     return figure
 
 
-def influences(curves: Mapping[str, tuple[Tensor, dict]]) -> Figure:
+def influences(typical: Mapping[tuple[str, str], Tensor]) -> Figure:
     """Draw how the influence of a state falls with the distance, on a log scale.
 
     Args:
-        curves: label -> (the norm for each distance from 1 on, style of the line)
+        typical: cell and part of its state, such as ("lstm", "c") -> the norm for each
+            distance from 1 on
     """
     figure, (axes,) = canvas(7.5, 3.8)
-    for name, (norms, style) in curves.items():
-        axes.plot(range(1, len(norms) + 1), norms, label=name, **style)
+    for (cell, part), norms in typical.items():
+        style = {**CELL_STYLES[cell], "marker": "" if part == "h" else "."}
+        label = f"{cell.upper()}, by ${part}_0$"
+        axes.plot(range(1, len(norms) + 1), norms, label=label, **style)
     axes.axhline(1, color=GREY, linewidth=0.6)
     axes.set(xlabel="distance in characters", ylabel="influence on $h_t$")
     axes.set(yscale="log", xlim=(0, None))

@@ -17,8 +17,6 @@ from tools.slides.cells import Slide, anchor
 
 SIZE = 24  # of a formula, in its own units; on the slide it grows with the text
 LINES = 26  # of code that a slide holds at a size one can read
-FEWEST = 8  # lines of code that are worth a page of their own
-DEFINED = re.compile(r" *(def|class|@)\b")
 FOR_TOOLS = re.compile(r" *# (noqa\b.*|fmt: \w+)$", re.MULTILINE)
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 CODE = HtmlFormatter(nowrap=True, style="default")
@@ -67,7 +65,7 @@ def code(source: str) -> str:
 
 
 def pieces(lines: list[str], first: int = 0) -> list[tuple[int, int]]:
-    """Cut long code before a function, or at a blank line near the middle.
+    """Cut long code, where there is a blank line near the middle of what is left.
 
     Args:
         lines: The code.
@@ -82,13 +80,7 @@ def pieces(lines: list[str], first: int = 0) -> list[tuple[int, int]]:
     middle = first + left // -(-left // LINES)
     near = range(first + 1, first + LINES + 1)
     blank = [number for number in near if not lines[number].strip()]
-    last = len(lines) - FEWEST
-    whole = [
-        number
-        for number in blank
-        if first + FEWEST <= number < last and DEFINED.match(lines[number + 1])
-    ]
-    cut = min(whole or blank or [middle], key=lambda number: abs(number - middle))
+    cut = min(blank or [middle], key=lambda number: abs(number - middle))
     after = cut
     while not lines[after].strip():
         after += 1

@@ -228,14 +228,14 @@ MISTAKES = (
         "state not detached",
         "`backward` ran into a graph that it has freed already: the state carries its "
         "history into the next batch, unless `backward` is called twice for one loss.",
-        "Exercise 7.G: what has to happen to the state between two batches?",
+        "What does the text above the exercise do to the state between two batches?",
         swap(carry=lambda state: state),
     ),
     mistake(
         "retain_graph",
         "The graph was kept to silence one error, but the optimizer has since changed "
         "the weights in it.",
-        "Exercise 7.G: the error message suggests a cure, but the cause is the state.",
+        "The error message suggests a cure, but the cause is the state.",
         swap(carry=lambda state: state, update=_retained),
     ),
     mistake(
@@ -357,7 +357,7 @@ MISTAKES = (
     mistake(
         "softmax before the loss",
         "The logits went through a softmax before the loss, which applies its own.",
-        "Exercise 7.J: what does `F.cross_entropy` expect?",
+        "What does `F.cross_entropy` expect: probabilities or logits?",
         swap(loss_of=lambda logits, y: _loss(logits.softmax(-1), y)),
     ),
     mistake(
@@ -392,7 +392,7 @@ EXERCISES = (
         "7.D",
         "One epoch of training",
         "function",
-        difficulty=2,
+        difficulty=3,
         points=3,
         core=True,
         locates=False,  # once a step is wrong, no number of a later one is known

@@ -202,7 +202,7 @@ EXERCISES = (
         "7.K",
         "One step of a GRU",
         "function",
-        difficulty=2,
+        difficulty=3,
         points=3,
         answers=(Answer("gru_step", gru_step, {"new state": "batch, hidden"}),),
         cases=_cases,

@@ -1,4 +1,4 @@
-"""7.G: a state with too long a memory, dropout while sampling, a loss stuck at 3.14."""
+"""7.G: a state with too long a memory; 7.J: a loss that stops at 3.14."""
 
 import math
 from collections.abc import Callable
@@ -98,11 +98,6 @@ def _numpy(state: Tensor) -> Tensor:
     return torch.from_numpy(state.numpy())
 
 
-def _any_case(value: Any) -> Look:
-    """A letter is as good in lower case."""
-    return Look({"value": value.strip().upper() if isinstance(value, str) else value})
-
-
 def _rounded(value: Any) -> Look:
     """Three decimals are wanted; more of them do no harm."""
     value = number(value)
@@ -124,36 +119,10 @@ EXERCISES = (
         misconceptions=(_kept, _cloned, _zeroed, _flagged, _numpy),
     ),
     Exercise(
-        "7.H",
-        "Bug hunt: the model that would not repeat itself",
-        "value",
-        difficulty=1,
-        points=1,
-        answers=(Answer("with_dropout", "B"),),
-        cases=lambda seed: [Case("your value", look=_any_case)],
-        proves="dropout is what makes two readings of the same text differ",
-        misconceptions=(
-            mistake(
-                "the steady one",
-                "A predicts the same each time, as a function should.",
-                "What does dropout draw at random in every call?",
-                "A",
-            ),
-            mistake(
-                "both",
-                "One of the two gives the same line three times.",
-                "Compare the lines within A, then within B.",
-                "BOTH",
-                "AB",
-                "A AND B",
-            ),
-        ),
-    ),
-    Exercise(
         "7.J",
         "Bug hunt: why does the loss stop at 3.14?",
         "value",
-        difficulty=2,
+        difficulty=3,
         points=2,
         answers=(Answer("lowest_loss", math.log(1 + 60 / math.e)),),
         cases=lambda seed: [Case("your value", look=_rounded)],

@@ -243,7 +243,7 @@ EXERCISES = (
         "7.F",
         "One step of an LSTM",
         "function",
-        difficulty=2,
+        difficulty=3,
         points=3,
         core=True,
         answers=(

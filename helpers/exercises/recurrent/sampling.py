@@ -279,7 +279,7 @@ MISTAKES = (
     mistake(
         "neither temperature nor k used",
         "Neither the temperature nor `top_k` has any effect on the probabilities.",
-        "What do you draw from? Exercise 7.L made something for that.",
+        "What do you draw from? `character_models.chances` takes both.",
         swap(shape=lambda logits, temperature, top_k: logits.softmax(-1)),
     ),
 )

@@ -145,7 +145,7 @@ EXERCISES = (
         "7.A",
         "One step of an RNN",
         "function",
-        difficulty=1,
+        difficulty=2,
         points=2,
         core=True,
         answers=(Answer("rnn_step", rnn_step, {"new state": "batch, hidden"}),),

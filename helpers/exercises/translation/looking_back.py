@@ -347,8 +347,8 @@ MISTAKES = (
     ),
     mistake(
         "answer before word",
-        "Answer and word went into the cell in the opposite order to the docstring's.",
-        "Compare the order with the docstring.",
+        "Answer and word went into the cell in the opposite order to the task's.",
+        "Compare the order with the task.",
         swap(
             turn=lambda self, word, answer, state: self.cell(
                 torch.cat([answer, word], -1), state
@@ -452,8 +452,8 @@ MISTAKES = (
     mistake(
         "one of the two left out",
         "The cell is made for inputs of D numbers and got the word alone, the answer "
-        "alone, or their sum; the docstring has both, side by side.",
-        "How wide is the input of the cell in the docstring, and what fills it?",
+        "alone, or their sum; the task has both, side by side.",
+        "How wide is the input of the cell in the task, and what fills it?",
         *(
             swap(recurrence=_small, turn=turn)
             for turn in (
@@ -465,8 +465,8 @@ MISTAKES = (
     ),
     mistake(
         "not a GRU cell",
-        "The docstring asks for `nn.GRUCell`, but this is another recurrent part.",
-        "Compare the name of your cell with the docstring's: input and one state in, "
+        "The task asks for `nn.GRUCell`, but this is another recurrent part.",
+        "Compare the name of your cell with the task's: input and one state in, "
         "new state out.",
         swap(recurrence=lambda self, *sizes: nn.GRU(*sizes)),
         swap(recurrence=lambda self, *sizes: nn.GRU(*sizes, 2)),
