@@ -192,6 +192,8 @@ def test_a_change_of_the_course_is_seen(monkeypatch, tmp_path):
         (tmp_path / name).write_text("1")
         seen.add(far._course.__wrapped__())
     assert len(seen) == 2
+    (tmp_path / "helpers" / "a.py").write_text("2")
+    assert far._course.__wrapped__() not in seen
 
 
 # --- what happens when one dies -------------------------------------------------------
@@ -266,7 +268,10 @@ def test_stopping_a_run_ends_its_processes_and_no_others(tmp_path, monkeypatch):
             time.sleep(0.02)
         processes.stop("a")
         threads[0].join(30)
-        assert list(said) == ["a"] and list(processes.running.values()) == ["b"]
+        [other] = processes.running
+        assert list(said) == ["a"] and processes.running[other] == "b"
+        with pytest.raises(subprocess.TimeoutExpired):
+            other.wait(1)
         again = processes.run({"run": "a", "seconds": 600}, b"")
         assert again == {"reason": "grading was stopped"}
     finally:
