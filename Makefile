@@ -135,7 +135,8 @@ finetune: setup  ## fine-tune the encoder on the reviews (lesson 09), into build
 release: setup  ## lay out an nbgrader course in build/nbgrader; LESSON=02 for one
 	$(PY) -m tools.grading.release $(LESSON) $(ARGS)
 
-grade: setup  ## grade notebooks: SUBMISSIONS=folder; LESSON=02 for one lesson
+# Dask, if it was asked for.
+grade: $(if $(findstring --scheduler,$(ARGS)),$(CLASSROOM),setup)  ## grade notebooks: SUBMISSIONS=folder; LESSON=02 for one lesson
 	@$(PY) -m tools.grading --submissions "$(SUBMISSIONS)" \
 	  $(foreach lesson,$(LESSON),--lesson $(lesson)) $(ARGS)
 

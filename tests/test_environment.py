@@ -40,7 +40,7 @@ def parse(lines):
     return dict(zip(names, (each.specifier for each in found), strict=True))
 
 
-CLASSROOM = ("slides", "site", "browser")  # the extras that no student needs
+CLASSROOM = ("slides", "site", "browser", "cluster")  # the extras that no student needs
 
 
 def pins(name="requirements.txt"):

@@ -429,7 +429,7 @@ class Told(runner.Grader):
         course.parent.mkdir(parents=True)
         course.write_text(json.dumps(handed.released()))
 
-    def _run(self, job, content):
+    def run(self, job, content):
         if isinstance(self.says, Exception):
             raise self.says
         return self.says

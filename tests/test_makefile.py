@@ -192,6 +192,14 @@ def test_what_only_a_classroom_needs_is_installed_when_it_is_asked_for(folder):
     assert (folder / "asked").read_text().count("requirements-classroom.txt") == 1
 
 
+def test_dask_is_installed_for_grading_on_other_machines_alone(folder):
+    pretend(folder, install='echo "$*" >> asked')
+    make(folder, "grade", "SUBMISSIONS=x")
+    assert "requirements-classroom.txt" not in (folder / "asked").read_text()
+    make(folder, "grade", "SUBMISSIONS=x", "ARGS=--scheduler local")
+    assert (folder / "asked").read_text().count("requirements-classroom.txt") == 1
+
+
 @pytest.mark.parametrize(
     ("target", "module"),
     [

@@ -11,6 +11,8 @@ restore.py  a submission as it must be executed: checks as they were released
 execute.py  nbgrader's Execute with a kernel in the sandbox
 kernel.py   the kernel: reports what each check found
 runner.py   one worker for each submission, and what of its word is believed
+cluster.py  grading on other machines, by Dask distributed
+far.py      what a worker of Dask does there
 safe.py     what of an executed notebook may be looked at
 guard.py    cleans up behind a grader that was killed
 gradebook.py  nbgrader's gradebook: points of checks, and those that a person gave

@@ -26,7 +26,16 @@ from importlib import import_module
 from pathlib import Path
 
 from helpers.files import write_whole
-from tools.grading import kit, outline, reading, roster, sandbox, seeds, tables
+from tools.grading import (
+    cluster,
+    kit,
+    outline,
+    reading,
+    roster,
+    sandbox,
+    seeds,
+    tables,
+)
 from tools.grading.course import CourseError, chosen, lay_out
 from tools.grading.find import Submission, find
 from tools.grading.gradebook import enter, give
@@ -201,8 +210,11 @@ def _grade(
         )
     meant = [book for book in notebooks if book.stem in {s.lesson for s in submissions}]
     known = known_mistakes(book.stem for book in meant)
-    with tempfile.TemporaryDirectory(prefix="grading-") as folder:
-        barrier = sandbox.probe(_empty(folder))
+    with (
+        tempfile.TemporaryDirectory(prefix="grading-") as folder,
+        cluster.connect(options) as joined,
+    ):
+        barrier = joined.barrier if joined else sandbox.probe(_empty(folder))
         if barrier is not None and not options.unsafe:
             raise CourseError(
                 f"This system does not shut processes in ({barrier}): a notebook could "
@@ -211,14 +223,20 @@ def _grade(
                 'ARGS="--unsafe"; docs/grading.md says where the sandbox works.'
             )
         print(_conditions(options, barrier), flush=True)
+        if joined:
+            print(joined, flush=True)
         lay_out(out, meant)
         seed = seeds.of_run(out, [book.stem for book in meant], options.seed)
         print(f"The inputs of the checks are drawn with --seed {seed}.", flush=True)
         lay_out(Path(folder) / "course", meant)  # no grades in it for a kernel to see
-        grader = Grader(Path(folder), out, root, barrier is None, options, seed)
+        given_all = Path(folder), out, root, barrier is None, options, seed
+        grader = (
+            cluster.Far(*given_all, cluster=joined) if joined else Grader(*given_all)
+        )
+        jobs = joined.jobs if joined else options.jobs
         try:
             grades = grade_all(
-                *(grader, submissions, options.jobs),
+                *(grader, submissions, jobs),
                 lambda found: write_unfinished(out, found, known),
             )
         finally:
@@ -271,6 +289,10 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--roster", type=Path, help="list of the class: CSV, see docs/grading.md")
     add("--points", type=Path, help="points.json, saved by the page for reading")
     add("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    add("--scheduler", default="", help="Dask's, tls://HOST:PORT; or: local")
+    add("--tls-ca-file", type=Path, help="certificate that signed the others'")
+    add("--tls-cert", type=Path, help="certificate of this machine")
+    add("--tls-key", type=Path, help="its private key")
     add("--memory", type=float, default=4.0, help="GB beyond what PyTorch takes")
     add("--seconds", type=float, default=900.0, help="for one submission")
     add("--cell-seconds", type=float, default=300.0, help="for one cell")

@@ -21,6 +21,7 @@ import nbformat
 
 from helpers.files import write_whole
 from tools.grading import guard, sandbox
+from tools.grading.course import CourseError
 from tools.grading.find import Submission
 from tools.grading.restore import MOST, usual_names
 from tools.grading.safe import safe_notebook
@@ -77,73 +78,28 @@ RESULT = {
 CHECKER = jsonschema.Draft202012Validator(RESULT)
 
 
-class Grader:
-    """Grades submissions, each in a process of its own; threads may share it."""
+class Processes:
+    """Runs a process for each submission, and ends it in time; threads may share it.
 
-    def __init__(
-        self,
-        folder: Path,
-        out: Path,
-        root: Path,
-        namespaces: bool,
-        options: argparse.Namespace,
-        seed: int,
-    ) -> None:
-        self.folder, self.out, self.root, self.seed = folder, out, root, seed
-        self.namespaces, self.options = namespaces, options
-        self.running: set[subprocess.Popen] = set()
-        self.stopped = False
+    Args:
+        folder: Where these processes work; it is removed when this one ends.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.running: dict[subprocess.Popen, str] = {}
+        self.stopped: set[str] = set()
         self.lock = threading.Lock()
         self.caches = _caches()
         self.guard = guard.start(folder)
 
-    def grade(self, one: Submission) -> Grade:
-        """Grade a submission, or fetch its grade where nothing has changed since.
-
-        Args:
-            one: A submission that names a file.
-
-        Returns:
-            Its grade. Whatever fails is the reason why this one has none.
-        """
-        try:
-            return self._grade(one)
-        except Exception as error:  # one submission costs only itself
-            what = (
-                getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-            )
-            reason = f"grading it broke off ({_plain(what)})"
-            return Grade(one.student, one.lesson, reason=reason)
-
-    def _grade(self, one: Submission) -> Grade:
-        try:
-            content = read(one.path)
-        except OSError as error:
-            reason = f"the file can't be read ({error.strerror or error})"
-            return Grade(one.student, one.lesson, reason=reason)
-        name = hashlib.sha256(one.student.encode()).hexdigest()[:32]
-        place = self.out / "results" / one.lesson / f"{name}.json"
-        key = self._key(one, content)
-        kept = _kept(place)
-        if kept and kept["key"] == key and not self.options.again:
-            return self._believed(one, kept["result"], kept["seconds"])
-        start = time.monotonic()
-        result = self._run(self._job(one), content)
-        seconds = round(time.monotonic() - start, 1)
-        self._keep_notebook(one, result)
-        grade = self._believed(one, result, seconds)
-        if not self.stopped:
-            found = {"student": one.student, "key": key, "seconds": seconds}
-            text = json.dumps(found | {"result": result}, indent=1)
-            write_whole(place, f"{text}\n".encode())
-        return grade
-
-    def stop(self) -> None:
-        """Kill every worker and start no other."""
+    def stop(self, run: str = "") -> None:
+        """Kill every worker of a grading run and start no other of it."""
         with self.lock:
-            self.stopped = True
-            for worker in self.running:
-                _kill(worker)
+            self.stopped.add(run)
+            for worker, of in self.running.items():
+                if of == run:
+                    _kill(worker)
 
     def close(self) -> None:
         """Let the guard clean up."""
@@ -154,46 +110,20 @@ class Grader:
         with suppress(OSError):  # grading goes on without it
             self.guard.stdin.write(f"{sign}{worker.pid}\n".encode())
 
-    def _released(self, lesson: str) -> Path:
-        return self.folder / "course" / "release" / lesson / f"{lesson}.ipynb"
+    def run(self, job: dict, content: bytes) -> dict:
+        """Run a worker to its end, or kill it when its time is over.
 
-    def _key(self, one: Submission, content: bytes) -> str:
-        """What the grade depends on, as a digest."""
-        digest = hashlib.sha256()
-        for part in (content, self._released(one.lesson).read_bytes()):
-            digest.update(hashlib.sha256(part).digest())
-        options = self.options
-        limits = [options.memory, options.seconds, options.cell_seconds]
-        digest.update(repr((VERSION, limits, self.seed)).encode())
-        return digest.hexdigest()
-
-    def _job(self, one: Submission) -> dict:
-        options = self.options
-        return {
-            "name": one.lesson,
-            "released": str(self._released(one.lesson)),
-            "gradebook": str(self.folder / "course" / "gradebook.db"),
-            "folder": tempfile.mkdtemp(dir=self.folder),
-            "namespaces": self.namespaces,
-            "memory": int(options.memory * 1e9),
-            "seconds": options.seconds,
-            "cell_seconds": options.cell_seconds,
-            "seed": self.seed,
-            "usual": self._usual(one.lesson),
-            "caches": self.caches,
-        }
-
-    def _usual(self, lesson: str) -> dict[str, list[str]]:
-        path = self.root / "solutions" / f"{lesson}.ipynb"
-        return usual_names(nbformat.read(path, 4)) if path.exists() else {}
-
-    def _run(self, job: dict, content: bytes) -> dict:
-        """Run a worker to its end, or kill it when its time is over."""
+        Args:
+            job: What `Grader._job` says.
+            content: The submitted file.
+        """
+        run, folder = job.get("run", ""), tempfile.mkdtemp(dir=self.folder)
+        job = job | {"folder": folder, "caches": self.caches}
         command = [sys.executable, "-P", "-c", WORKER]
-        log = Path(job["folder"]).with_suffix(".log")
+        log = Path(folder).with_suffix(".log")
         try:
             with log.open("wb") as errors, self.lock:
-                if self.stopped:
+                if run in self.stopped:
                     return {"reason": "grading was stopped"}
                 worker = subprocess.Popen(
                     command,
@@ -204,13 +134,14 @@ class Grader:
                     stderr=errors,
                     start_new_session=True,
                 )
-                self.running.add(worker)
+                self.running[worker] = run
                 self._tell_guard("+", worker)
             result = self._answer(worker, job, content, log)
             self._tell_guard("-", worker)
             return result
         finally:
-            shutil.rmtree(job["folder"], ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            log.unlink(missing_ok=True)
 
     def _answer(
         self, worker: subprocess.Popen, job: dict, content: bytes, log: Path
@@ -234,8 +165,10 @@ class Grader:
             _kill(worker)
             worker.wait()
             worker.stdout.close()
+            with suppress(OSError):  # what it did not read
+                worker.stdin.close()
             with self.lock:
-                self.running.discard(worker)
+                self.running.pop(worker, None)
         if over.is_set():
             return {"reason": f"it was killed after {job['seconds'] + GRACE:.0f} s"}
         try:
@@ -247,6 +180,104 @@ class Grader:
         except jsonschema.ValidationError as error:
             where = ".".join(map(str, error.absolute_path))
             return {"reason": f"its result makes no sense ({_plain(where) or 'all'})"}
+
+
+class Grader(Processes):
+    """Grades submissions, each in a process of its own; threads may share it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        out: Path,
+        root: Path,
+        namespaces: bool,
+        options: argparse.Namespace,
+        seed: int,
+    ) -> None:
+        super().__init__(folder)
+        self.out, self.root, self.seed = out, root, seed
+        self.namespaces, self.options = namespaces, options
+
+    def grade(self, one: Submission) -> Grade:
+        """Grade a submission, or fetch its grade where nothing has changed since.
+
+        Args:
+            one: A submission that names a file.
+
+        Returns:
+            Its grade. Whatever fails is the reason why this one has none.
+
+        Raises:
+            CourseError: No other one could be graded either.
+        """
+        try:
+            return self._grade(one)
+        except CourseError:  # none can be graded
+            raise
+        except Exception as error:  # one submission costs only itself
+            what = (
+                getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+            )
+            reason = f"grading it broke off ({_plain(what)})"
+            return Grade(one.student, one.lesson, reason=reason)
+
+    def _grade(self, one: Submission) -> Grade:
+        try:
+            content = read(one.path)
+        except OSError as error:
+            reason = f"the file can't be read ({error.strerror or error})"
+            return Grade(one.student, one.lesson, reason=reason)
+        name = hashlib.sha256(one.student.encode()).hexdigest()[:32]
+        place = self.out / "results" / one.lesson / f"{name}.json"
+        key = self._key(one, content)
+        kept = _kept(place)
+        if kept and kept["key"] == key and not self.options.again:
+            return self._believed(one, kept["result"], kept["seconds"])
+        result, seconds = self._timed(self._job(one), content)
+        self._keep_notebook(one, result)
+        grade = self._believed(one, result, seconds)
+        if not self.stopped:
+            found = {"student": one.student, "key": key, "seconds": seconds}
+            text = json.dumps(found | {"result": result}, indent=1)
+            write_whole(place, f"{text}\n".encode())
+        return grade
+
+    def _timed(self, job: dict, content: bytes) -> tuple[dict, float]:
+        """Run a worker; returns its result and the seconds that it took."""
+        start = time.monotonic()
+        result = self.run(job, content)
+        return result, round(time.monotonic() - start, 1)
+
+    def _released(self, lesson: str) -> Path:
+        return self.folder / "course" / "release" / lesson / f"{lesson}.ipynb"
+
+    def _key(self, one: Submission, content: bytes) -> str:
+        """What the grade depends on, as a digest."""
+        digest = hashlib.sha256()
+        for part in (content, self._released(one.lesson).read_bytes()):
+            digest.update(hashlib.sha256(part).digest())
+        options = self.options
+        limits = [options.memory, options.seconds, options.cell_seconds]
+        digest.update(repr((VERSION, limits, self.seed)).encode())
+        return digest.hexdigest()
+
+    def _job(self, one: Submission) -> dict:
+        options = self.options
+        return {
+            "name": one.lesson,
+            "released": str(self._released(one.lesson)),
+            "gradebook": str(self.folder / "course" / "gradebook.db"),
+            "namespaces": self.namespaces,
+            "memory": int(options.memory * 1e9),
+            "seconds": options.seconds,
+            "cell_seconds": options.cell_seconds,
+            "seed": self.seed,
+            "usual": self._usual(one.lesson),
+        }
+
+    def _usual(self, lesson: str) -> dict[str, list[str]]:
+        path = self.root / "solutions" / f"{lesson}.ipynb"
+        return usual_names(nbformat.read(path, 4)) if path.exists() else {}
 
     def _believed(self, one: Submission, result: dict, seconds: float) -> Grade:
         """A grade made of those parts of a worker's result that can be so."""

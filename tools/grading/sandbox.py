@@ -288,16 +288,17 @@ def address_space() -> int:
 # --- does it work here? ---------------------------------------------------------------
 
 
-def probe(folder: Path) -> str | None:
+def probe(folder: Path, patience: float = 60.0) -> str | None:
     """Why processes can't be sandboxed on this system; None where they can.
 
     Args:
         folder: An empty folder.
+        patience: Seconds until it is given up.
     """
     command = [sys.executable, "-m", "tools.grading.sandbox", str(folder)]
     try:
         run = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, timeout=60
+            command, cwd=ROOT, capture_output=True, text=True, timeout=patience
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
