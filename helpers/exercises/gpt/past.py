@@ -44,7 +44,7 @@ def _extend(
     return order(key, value, mask(new, key.shape[2]))
 
 
-class _Past(tuple):
+class _Past(list):
     """A pair that looks short in messages."""
 
     def __repr__(self) -> str:
