@@ -88,7 +88,10 @@ for number in (1, 2):
 # model, from the attention of lesson 03 up to the last logit. You train a small one,
 # and watch what it writes on the way. Then your own classes take over the storyteller's
 # weights, agree with the library to four digits after the point, and go on with your
-# beginning. At the end of this lesson you can
+# beginning.
+
+# %% [markdown] slide="skip"
+# At the end of this lesson you can
 #
 # - build a GPT, and load GPT-2's own weights into it;
 # - say what the shift in its loss does, and what happens without it;
@@ -597,8 +600,8 @@ assert bits < pair_bits
 # %% [markdown] slide="skip"
 # The bits are those of the last twenty batches. The way is much the same as the LSTM's:
 # the frequent letters first, then spaces at the right distance and letters that can
-# stand together, then short words. After its 200 steps it knows more than a table of
-# pairs, and it still spells. Play with it before you go on: try a temperature
+# stand together, then short words. After its 200 steps it needs fewer bits than a table
+# of pairs, and it still spells. Play with it before you go on: try a temperature
 # of 0.3 and of 1.5, and another beginning.
 
 # %% slide="skip"
@@ -898,11 +901,11 @@ print(tell("My grandmother never told anybody that she", draws=0, temperature=0.
 # %% [markdown] slide="skip"
 # <details><summary>What we saw</summary>
 #
-# Ours tells of grandmothers in sentences that its stories have taught it, and takes
-# turns that no grandmother would take. At the end of our sentence it is lost: *tired*
-# is nowhere near the top, because streets that are not crossed, and reasons for it, do
-# not occur in what it has read. That is no lack of attention. A language model has
-# learned what comes next *in its texts*, and nothing else.
+# Ours went on in sentences that its stories have taught it, and took turns that no
+# grandmother would take. At the end of our sentence it was lost, and did not say
+# *tired*: streets that are not crossed, and reasons for it, are not what its stories
+# are about. That is no lack of attention. A language model has learned what comes next
+# *in its texts*, and nothing else.
 # </details>
 
 # %% [markdown] slide="slide"
