@@ -44,7 +44,7 @@
 # two numbers are two draws. Run it, and then put a beginning of your own in the
 # place of ours.
 
-# %%
+# %% slide="skip"
 import copy
 import math
 import time
