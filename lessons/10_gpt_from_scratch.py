@@ -1225,7 +1225,7 @@ if steps >= 200:  # shorter curves lie above what the figure shows
 # Say: with two layers nearly all answers are right; with one layer about one in six, no
 # more than the LSTM has.
 
-# %% tags=["recall"]
+# %% tags=["recall"] slide="skip"
 task = recall.RecallTask()
 
 
