@@ -8,6 +8,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from helpers import pretrained
+from helpers.exercises.gpt import block as own_block
+from helpers.exercises.gpt import model as own_model
+from helpers.exercises.multi_head import module as heads
+from helpers.experiments.character_contest import AsRecurrent
+from helpers.experiments.writing import fill
 from helpers.models.gpt import (
     GPT,
     Cache,
@@ -278,3 +283,37 @@ def test_another_activation_is_refused(tmp_path):
     file.write_text('{"activation_function": "relu"}', "utf-8")
     with pytest.raises(ValueError, match="activation relu"):
         load_gpt2(tmp_path)
+
+
+class OwnBlock(own_block.GPTBlock):
+    """A block as a student has it: its attention is that of 3.C, in three matrices."""
+
+    def __init__(self, d_model, num_heads, d_ff, dropout=0.0):
+        super().__init__(d_model, num_heads, d_ff, dropout)
+        kind = heads.as_layer(heads.MultiHeadAttention)
+        self.attention = kind(d_model, num_heads)
+
+
+class OwnGPT(own_model.GPT):
+    """A model as a student has it, of such blocks."""
+
+    def layer(self, dropout=None):
+        """A new block."""
+        config = self.config
+        return OwnBlock(config.d_model, config.num_heads, config.d_ff, config.dropout)
+
+
+@pytest.mark.parametrize("kind", [OwnGPT, GPT])
+def test_a_student_s_own_gpt_takes_the_storyteller_s_weights(kind):
+    theirs = pretrained.load_gpt2("storyteller")
+    config = theirs.config
+    sizes = config.vocab_size, config.n_positions, config.n_embd, config.n_head
+    own = kind(GPTConfig(*sizes, config.n_layer))
+    own = fill(own, load_gpt2(pretrained.path("storyteller")))
+    ids = torch.randint(3, 1000, (2, 40), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        wanted = theirs(ids).logits
+        assert gap(own(ids), wanted) < 1e-4
+        first, state = AsRecurrent(own)(ids[:, :30])
+        rest, _ = AsRecurrent(own)(ids[:, 30:], state)
+        assert gap(torch.cat([first, rest], 1), wanted) < 1e-4

@@ -82,14 +82,15 @@ def before_and_after(before: Tensor, after: Tensor, words: Sequence[str]) -> Fig
     return figure
 
 
-def layer(norm_first: bool = False) -> Figure:
-    """Draw one encoder layer: the stream, and two sub-layers that read and write it.
+def layer(norm_first: bool = False, mask: str = "mask  (B, 1, 1, S)") -> Figure:
+    """Draw one layer: the stream, and two sub-layers that read and write it.
 
     Args:
         norm_first: pre-norm, where the norms stand before the sub-layers
+        mask: what is written beside the arrow into the attention
     """
     figure, (axes,) = canvas(10, 3.4)
-    _layer(axes, norm_first, 0.0)
+    _layer(axes, norm_first, 0.0, mask)
     axes.set(xlim=(-0.2, 19.6), ylim=(-0.7, 5.7), aspect="equal")
     axes.axis("off")
     return figure
@@ -109,7 +110,9 @@ def block_orders() -> Figure:
     return figure
 
 
-def _layer(axes: Axes, norm_first: bool, below: float) -> None:
+def _layer(
+    axes: Axes, norm_first: bool, below: float, mask: str = "mask  (B, 1, 1, S)"
+) -> None:
     """The stream runs from left to right at this height, the sub-layers above it."""
     style = {"arrowstyle": "-|>", "color": RED, "lw": 3, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (19.5, below), (0, below), arrowprops=style, zorder=1)
@@ -140,7 +143,7 @@ def _layer(axes: Axes, norm_first: bool, below: float) -> None:
             _box(axes, (end + 1.75, below), (1.7, 0.9), norm, GREEN)
     middle = starts[0] + 2.3
     _arrow(axes, (middle, below + 5.55), (middle, below + 4.48))
-    _shape(axes, middle + 0.2, below + 5.05, "mask  (B, 1, 1, S)", "left")
+    _shape(axes, middle + 0.2, below + 5.05, mask, "left")
     _shape(axes, 18.7, below + 0.28, "(B, T, D)")
 
 

@@ -1,16 +1,98 @@
-"""Figures of lesson 10: what a cache saves, the contest, recall and its two heads."""
+"""Figures of lesson 10: GPT and its block, the cache, the contest, recall's two heads.
+
+Lesson 12 draws the same block beside today's, matrix by matrix: `figures.modern`.
+"""
 
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import FancyBboxPatch, Rectangle
 from torch import Tensor
 
 from helpers.experiments.character_models import CharacterHistory
-from helpers.figures import BLUE, GREEN, GREY, ORANGE, SKY, canvas, heat_map
+from helpers.figures import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    SKY,
+    canvas,
+    encoder,
+    heat_map,
+)
 
 STYLES = ((BLUE, "-", "o"), (ORANGE, "--", "s"), (GREEN, ":", "^"))
+SHAPES = "#7A3E65"  # on the arrows: small letters need the contrast
+LINE = "#555555"
+
+
+def block() -> Figure:
+    """Draw a GPT block: the pre-norm layer of lesson 04, under a causal mask."""
+    figure = encoder.layer(norm_first=True, mask="causal mask  (T, T)")
+    (axes,) = figure.axes
+    left, top, field = 7.8, 5.6, 0.28
+    for row in range(4):
+        for column in range(4):
+            corner = left + field * column, top - field * (row + 1)
+            seen = "white" if column <= row else LINE
+            style = {"facecolor": seen, "edgecolor": LINE, "linewidth": 0.6}
+            axes.add_patch(Rectangle(corner, field, field, **style))
+    return figure
+
+
+def model() -> Figure:
+    """Draw the whole of GPT: one table at both ends, and a column of blocks between."""
+    figure, (axes,) = canvas(10, 3.0)
+    axes.set(xlim=(-0.1, 22.9), ylim=(-3.2, 3.4), aspect="equal")
+    axes.axis("off")
+    _arrow(axes, (0.1, 0), (2.0, 0), "ids (B, T)")
+    _box(axes, (3.3, 0), (2.6, 1.3), "row of the\ntoken table", BLUE)
+    _arrow(axes, (4.6, 0), (6.35, 0), "(B, T, D)")
+    _box(axes, (6.7, 2.4), (2.9, 1.3), "learned row of\nthe position", GREEN)
+    _arrow(axes, (6.7, 1.75), (6.7, 0.37))
+    _shape(axes, 6.9, 1.1, "(T, D)", "left")
+    stream = {"arrowstyle": "-|>", "color": RED, "lw": 3, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", (17.35, 0), (7.05, 0), arrowprops=stream, zorder=1)
+    axes.text(6.7, 0, "+", ha="center", va="center", fontsize=14, zorder=4)
+    axes.scatter([6.7], [0], s=330, color="white", edgecolor=RED, zorder=3, lw=2)
+    for at, name in ((9.2, "block 1"), (11.6, "block 2"), (14.8, "block N")):
+        _box(axes, (at, 0), (1.9, 1.3), name, ORANGE)
+    axes.text(13.2, 0.3, "...", ha="center", fontsize=12)
+    _shape(axes, 16.5, 0.35, "(B, T, D)")
+    _box(axes, (18.1, 0), (1.5, 0.9), "norm", GREEN)
+    _arrow(axes, (18.85, 0), (19.5, 0))
+    _box(axes, (20.8, 0), (2.6, 1.3), "· token table,\ntransposed", BLUE)
+    _arrow(axes, (21.2, -0.65), (21.2, -2.2))
+    _shape(axes, 21.2, -2.6, "logits (B, T, V)")
+    style = {"color": BLUE, "linestyle": "--", "linewidth": 1.3, "zorder": 0}
+    axes.plot([3.3, 3.3, 20.3, 20.3], [-0.65, -1.7, -1.7, -0.65], **style)
+    _shape(axes, 11.4, -2.05, "the same table (V, D)")
+    return figure
+
+
+def _arrow(axes: Axes, start: tuple, end: tuple, shape: str = "") -> None:
+    """An arrow, and above it the shape of what it brings."""
+    style = {"color": LINE, "lw": 1.3, "arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", end, start, arrowprops=style, zorder=1)
+    if shape:
+        _shape(axes, (start[0] + end[0]) / 2 - 0.1, start[1] + 0.35, shape)
+
+
+def _box(axes: Axes, at: tuple, size: tuple, text: str, colour: str) -> None:
+    corner = at[0] - size[0] / 2, at[1] - size[1] / 2
+    shape = FancyBboxPatch(
+        corner, *size, boxstyle="round,pad=0,rounding_size=0.15",
+        facecolor="white", edgecolor=colour, linewidth=1.8, zorder=2,
+    )  # fmt: skip
+    axes.add_patch(shape)
+    style = {"ha": "center", "va": "center", "fontsize": 9.5, "zorder": 3}
+    axes.text(*at, text, linespacing=1.0, **style)
+
+
+def _shape(axes: Axes, x: float, y: float, text: str, side: str = "center") -> None:
+    axes.text(x, y, text, ha=side, va="center", fontsize=8.5, color=SHAPES)
 
 
 def cache_work(tokens: Sequence[str]) -> Figure:

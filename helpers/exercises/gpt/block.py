@@ -1,4 +1,4 @@
-"""10.A: a GPT block; 10.B: what a GPT block does not have."""
+"""10.A: a GPT block; 10.F: what a GPT block does not have."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +16,7 @@ from helpers.checks.exercise import (
     value_cases,
 )
 from helpers.exercises.kit import attend, exchanging, normal, shake
+from helpers.models import gpt as course
 from helpers.models.layers import FeedForward
 from helpers.models.masks import look_ahead_mask
 from helpers.models.multi_head import MultiHeadAttention
@@ -394,6 +395,7 @@ EXERCISES = (
                 GPTBlock,
                 {"output": "batch, length, d_model"},
                 parts=("attention", "feed_forward", "norm1", "norm2"),
+                stand_in=course.GPTBlock,
             ),
         ),
         cases=_cases,
@@ -401,7 +403,7 @@ EXERCISES = (
         misconceptions=MISTAKES,
     ),
     Exercise(
-        "10.B",
+        "10.F",
         "Bug hunt: a figure with one arrow too many",
         "value",
         difficulty=1,

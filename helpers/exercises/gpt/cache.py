@@ -1,4 +1,4 @@
-"""10.F: the key/value cache: what has been read is not read again."""
+"""10.H: the key/value cache: what has been read is not read again."""
 
 from collections.abc import Callable
 from functools import partial
@@ -44,12 +44,12 @@ def _lower(queries: int, keys: int) -> Tensor:
 
 
 def attend_on(layer: Any, x: Tensor, past: Pair | None) -> tuple[Tensor, Pair]:
-    """The course's own answer to 10.F, first part."""
+    """The course's own answer to 10.H, first part."""
     return _attend(layer, x, past)
 
 
 def read_on(model: Any, ids: Tensor, past: list | None) -> tuple[Tensor, list]:
-    """The course's own answer to 10.F, second part."""
+    """The course's own answer to 10.H, second part."""
     return _read(model, ids, past)
 
 
@@ -525,12 +525,11 @@ READING = (
 
 EXERCISES = (
     Exercise(
-        "10.F",
+        "10.H",
         "Read each token once: the cache",
         "function",
-        difficulty=4,
+        difficulty=3,
         points=5,
-        core=True,
         answers=(
             Answer("attend_on", attend_on, {"output": "batch, new, d_model"}),
             Answer("read_on", read_on, {"logits": "batch, new, vocabulary"}),

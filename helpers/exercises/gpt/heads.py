@@ -1,4 +1,4 @@
-"""10.H: find the two heads by a score."""
+"""10.J: find the two heads by a score."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,12 +13,12 @@ from helpers.models.masks import look_ahead_mask
 
 
 def previous_token_score(weights: Tensor) -> Tensor:
-    """The course's own answer to 10.H, first part."""
+    """The course's own answer to 10.J, first part."""
     return recall.previous_token_score(weights)
 
 
 def lookup_score(weights: Tensor, ids: Tensor, pairs: int) -> Tensor:
-    """The course's own answer to 10.H, second part."""
+    """The course's own answer to 10.J, second part."""
     return recall.lookup_score(weights, ids, pairs)
 
 
@@ -269,7 +269,7 @@ LOOKUP = (
 
 EXERCISES = (
     Exercise(
-        "10.H",
+        "10.J",
         "Find the two heads",
         "function",
         difficulty=3,

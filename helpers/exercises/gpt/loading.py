@@ -1,4 +1,4 @@
-"""10.G: GPT-2's weights, loaded into the student's own model."""
+"""10.E: GPT-2's weights, loaded into the student's own model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ MATRICES = ("to_qkv", "W_o", "W_1", "W_2")
 
 
 def load_gpt2(mine: Any, theirs: Any) -> Any:
-    """The course's own answer to 10.G."""
+    """The course's own answer to 10.E."""
     return _load(mine, theirs)
 
 
@@ -302,11 +302,12 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "10.G",
+        "10.E",
         "GPT-2's weights in your own model",
         "function",
         difficulty=3,
         points=3,
+        core=True,
         answers=(Answer("load_gpt2", load_gpt2, {"what came back": ""}),),
         cases=_cases,
         proves="logits of one, two and three blocks, theirs untouched",

@@ -1,4 +1,4 @@
-"""10.D: the loss of a language model, and the shift in it."""
+"""10.C: the loss of a language model, and the shift in it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from helpers.exercises.kit import exchanging, normal
 
 
 def language_model_loss(logits: Tensor, ids: Tensor) -> Tensor:
-    """The course's own answer to 10.D."""
+    """The course's own answer to 10.C."""
     return _loss(logits, ids)
 
 
@@ -212,7 +212,7 @@ def _turned(logits: Tensor) -> tuple[int, int, int]:
 
 EXERCISES = (
     Exercise(
-        "10.D",
+        "10.C",
         "The loss, and the shift in it",
         "function",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""10.C: GPT, whose embedding table is used at both ends."""
+"""10.B: GPT, whose embedding table is used at both ends."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,13 +11,14 @@ from torch import Tensor, nn
 from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 from helpers.exercises.gpt.shared import tokens
 from helpers.exercises.kit import exchanging, normal
+from helpers.models import gpt as course
 from helpers.models.gpt import GPTBlock, GPTConfig
 
 PARTS = ("embedding", "positions", "layers", "norm")
 
 
 class GPT(nn.Module):
-    """The course's own answer to 10.C; misconceptions exchange one of its steps."""
+    """The course's own answer to 10.B; misconceptions exchange one of its steps."""
 
     def __init__(self, config: GPTConfig) -> None:
         """Create the parts and remember the options."""
@@ -326,7 +327,7 @@ MISTAKES = (
         "softmax at the end",
         "Probabilities, or their logarithms, came back; the task asks for logits, the "
         "raw scores.",
-        "Where is the softmax taken when you train? Read on to exercise 10.D.",
+        "Where is the softmax taken when you train? Read on to exercise 10.C.",
         swap(score=lambda self, x: GPT.score(self, x).softmax(-1)),
         swap(score=lambda self, x: GPT.score(self, x).log_softmax(-1)),
     ),
@@ -370,7 +371,7 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "10.C",
+        "10.B",
         "GPT",
         "class",
         difficulty=3,
@@ -382,6 +383,7 @@ EXERCISES = (
                 GPT,
                 {"logits": "batch, length, vocabulary"},
                 parts=PARTS,
+                stand_in=course.GPT,
             ),
         ),
         cases=_cases,

@@ -1,4 +1,4 @@
-"""10.E: byte-pair encoding by hand: the most frequent pair, and its merge."""
+"""10.D: byte-pair encoding by hand: the most frequent pair, and its merge."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -16,12 +16,12 @@ Word = tuple[str, ...]
 
 
 def most_frequent_pair(words: Mapping[Word, int]) -> Pair:
-    """The course's own answer to 10.E, first part."""
+    """The course's own answer to 10.D, first part."""
     return byte_pairs.most_frequent_pair(words)
 
 
 def merge(word: Word, pair: Pair) -> Word:
-    """The course's own answer to 10.E, second part."""
+    """The course's own answer to 10.D, second part."""
     return byte_pairs.merge(word, pair)
 
 
@@ -378,7 +378,7 @@ MERGING = (
 
 EXERCISES = (
     Exercise(
-        "10.E",
+        "10.D",
         "Byte pairs",
         "function",
         difficulty=2,

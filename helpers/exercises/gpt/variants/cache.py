@@ -1,4 +1,4 @@
-"""Independent solutions to 10.F."""
+"""Independent solutions to 10.H."""
 
 import math
 
@@ -91,7 +91,7 @@ def read_in_a_list(model, ids, past):
 
 
 VARIANTS = {
-    "10.F": (
+    "10.H": (
         (attend_by_scores, read_by_rows),
         (attend_by_rows, read_token_by_token),
         (attend_by_blocks, read_in_a_list),

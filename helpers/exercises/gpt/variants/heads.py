@@ -1,4 +1,4 @@
-"""Independent solutions to 10.H."""
+"""Independent solutions to 10.J."""
 
 import torch
 
@@ -49,7 +49,7 @@ def lookup_by_one_hot(weights, ids, pairs):
 
 
 VARIANTS = {
-    "10.H": (
+    "10.J": (
         (previous_by_index, lookup_by_loops),
         (previous_by_loops, lookup_by_a_mask),
         (previous_by_trace, lookup_by_one_hot),

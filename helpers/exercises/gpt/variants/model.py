@@ -1,4 +1,4 @@
-"""Independent solutions to 10.C."""
+"""Independent solutions to 10.B."""
 
 import torch
 import torch.nn.functional as F
@@ -89,7 +89,7 @@ class ModelOfBlocksWithoutModules(ModelByLinear):
 
 
 VARIANTS = {
-    "10.C": (
+    "10.B": (
         ModelOfOwnBlocks,
         ModelOfBlocksWithoutModules,
         ModelByLinear,

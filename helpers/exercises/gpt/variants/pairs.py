@@ -1,4 +1,4 @@
-"""Independent solutions to 10.E."""
+"""Independent solutions to 10.D."""
 
 from collections import Counter, defaultdict
 
@@ -68,7 +68,7 @@ def merge_by_iterator(word, pair):
 
 
 VARIANTS = {
-    "10.E": (
+    "10.D": (
         (pair_by_counter, merge_by_places),
         (pair_by_loops, merge_by_recursion),
         (pair_as_a_list, merge_by_iterator),
