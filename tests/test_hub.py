@@ -16,11 +16,12 @@ import nbformat
 import pytest
 import submissions
 from chromium import browser, needed
+from nbgrader.coursedir import CourseDirectory
 
 from helpers.checks import progress
 from tools.grading import release as releasing
 from tools.hub import __main__ as hub_tool
-from tools.hub import config, feedback
+from tools.hub import collect, config, feedback
 from tools.hub.config import Class, HubError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -151,11 +152,13 @@ def test_the_modes_keep_people_apart(tmp_path, owned):
     assert [mode(name) for name in ("state", "course", config.NAME)] == [
         *(0o700, 0o700, 0o600)
     ]
-    assert mode("exchange") == 0o777
+    assert mode("exchange") == 0o1777  # sticky: nobody renames what is another's
+    assert mode("exchange/transformers") == 0o755
     for path in (new.folder / "settings").rglob("*"):
         assert mode(path) == (0o755 if path.is_dir() else 0o644), path
     root = hasattr(os, "geteuid") and os.geteuid() == 0
-    assert owned == ([(new.folder / "course", "ines")] if root else [])
+    theirs = [new.folder / "course", new.folder / "exchange" / "transformers"]
+    assert owned == [(path, "ines") for path in theirs if root]
 
 
 @pytest.mark.parametrize(
@@ -207,6 +210,67 @@ def test_a_hub_names_the_folder_of_records_for_people_alone(tmp_path, monkeypatc
     monkeypatch.setattr(progress, "person_present", lambda: True)
     monkeypatch.setattr(progress, "notebook_folder", lambda: tmp_path / "solutions")
     assert progress.records_folder() == tmp_path / "solutions"
+
+
+# --- collecting -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def inbound(tmp_path):
+    """A submission in anna's name, and a folder that students may not read."""
+    secret = tmp_path / "course" / f"{LESSON}.ipynb"
+    secret.parent.mkdir()
+    secret.write_text("what others wrote")
+    came = tmp_path / f"anna+{LESSON}+2026-11-23 10:00:00.000000 UTC+abc"
+    came.mkdir()
+    (came / f"{LESSON}.ipynb").write_text("{}")
+    for name in collect.KEPT:
+        (came / name).write_text("x")
+    return came, secret, tmp_path / "to"
+
+
+def collector(**settings):
+    return collect.Collect(coursedir=CourseDirectory(), **settings)
+
+
+def test_a_submission_is_its_owners_whatever_its_name_says(inbound):
+    came = str(inbound[0])
+    owner = Path(came).owner()
+    assert owner != "anna"
+    assert collector()._path_to_record(came)["username"] == owner
+    in_a_trial = collector(by_owner=False)._path_to_record(came)
+    assert in_a_trial["username"] == "anna"
+
+
+def test_what_belongs_to_a_submission_is_collected_and_nothing_else(inbound):
+    came, _, to = inbound
+    (came / "more").mkdir()
+    (came / "big.bin").write_bytes(b"x" * 1000)
+    collector().do_copy(str(came), str(to))
+    assert {path.name for path in to.iterdir()} == {f"{LESSON}.ipynb", *collect.KEPT}
+
+
+def test_a_submission_does_not_fill_the_memory(inbound, monkeypatch):
+    came, _, to = inbound
+    monkeypatch.setattr(collect, "MOST", 10)
+    for name in ("more.ipynb", "most.ipynb"):
+        (came / name).write_bytes(b"x" * 8)
+    collector().do_copy(str(came), str(to))
+    assert sum(path.stat().st_size for path in to.iterdir()) <= 10
+
+
+def test_no_link_is_followed(inbound):
+    came, secret, to = inbound
+    notebook = came / f"{LESSON}.ipynb"
+    notebook.unlink()
+    notebook.symlink_to(secret)
+    collector().do_copy(str(came), str(to))
+    assert not (to / notebook.name).exists()
+
+    whole = came.with_name(f"ben+{LESSON}+2026-11-23 10:00:00.000000 UTC+abc")
+    whole.symlink_to(secret.parent)
+    collector().do_copy(str(whole), str(to / "whole"))
+    assert not (to / "whole").exists()
 
 
 # --- feedback -------------------------------------------------------------------------

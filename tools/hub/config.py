@@ -124,6 +124,9 @@ c.CourseDirectory.student_id = os.environ["JUPYTERHUB_USER"]
     "instructor": """\
 c = get_config()
 c.CourseDirectory.root = {course!r}
+# A submission is its owner's, whatever its name says, and no link in it is followed.
+c.ExchangeFactory.collect = "tools.hub.collect.Collect"
+c.Collect.by_owner = {by_owner}
 """,
 }
 
@@ -203,7 +206,9 @@ def _check(new: Class) -> None:
 def _folders(new: Class) -> None:
     """Make the folders, with the modes that keep people apart."""
     modes = {"": EVERYBODY, "settings": EVERYBODY, "state": MINE, "course": MINE}
-    modes["exchange"] = 0o777  # nbgrader asks for it; inside it keeps people apart
+    # nbgrader asks for a folder in which all may write, and sets narrower modes below.
+    # The sticky bit keeps a student from putting another folder in the course's place.
+    modes |= {"exchange": 0o1777, f"exchange/{new.course_id}": EVERYBODY}
     if new.trial:
         modes["homes"] = MINE
     for name, mode in modes.items():
@@ -211,7 +216,8 @@ def _folders(new: Class) -> None:
         path.mkdir(parents=True, exist_ok=True)
         path.chmod(mode)
     if not new.trial and _root():
-        shutil.chown(new.folder / "course", new.instructor)
+        for name in ("course", f"exchange/{new.course_id}"):
+            shutil.chown(new.folder / name, new.instructor)
 
 
 def _settings(new: Class, role: str) -> None:
@@ -221,6 +227,7 @@ def _settings(new: Class, role: str) -> None:
         "course_id": new.course_id,
         "exchange": str(new.folder / "exchange"),
         "course": str(new.folder / "course"),
+        "by_owner": not new.trial,
     }
     _put(folder / "nbgrader_config.py", NBGRADER[role].format(**names))
     _put(folder / "labconfig" / "page_config.json", _json(page_config(role)))
