@@ -15,6 +15,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import submissions
+import yaml
 from chromium import browser, needed
 from nbgrader.coursedir import CourseDirectory
 
@@ -303,8 +304,9 @@ def test_a_page_goes_where_nbgrader_looks_for_it(tmp_path, collected):
 
 
 def link(path):
-    path.unlink()
-    path.symlink_to(ROOT / "README.md")
+    elsewhere = path.parent.parent / "of another"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
 
 
 @pytest.mark.parametrize(
@@ -333,6 +335,28 @@ def test_the_page_and_the_ci_install_the_same_proxy():
     page = (ROOT / "docs" / "hub.md").read_text("utf-8")
     pinned = set(re.findall(r"configurable-http-proxy@([\w.]+)", ci + page))
     assert len(pinned) == 1 and "configurable-http-proxy@" in page
+
+
+def test_the_page_shows_what_was_measured():
+    from tools.hub import measure
+
+    kept = json.loads(measure.KEPT.read_text("utf-8"))
+    page = measure.PAGE.read_text("utf-8")
+    assert {"00", "02"} <= set(kept)
+    assert measure.on_page(page, measure.tables(kept)) == page
+
+
+def test_kubernetes_gets_what_lesson_02_needs_and_the_folder_of_the_image():
+    values = yaml.safe_load((ROOT / "tools/hub/kubernetes.yaml").read_text("utf-8"))
+    kept = json.loads((ROOT / "docs" / "hub.json").read_text("utf-8"))["02"]
+    server = values["singleuser"]
+    guarantee, limit = (float(one[:-1]) for one in server["memory"].values())
+    assert guarantee * 1024 > kept["server_mb"] + kept["kernel_mb"] and limit >= 3
+    place = server["extraEnv"]["PYTHONPATH"]
+    [command] = server["lifecycleHooks"]["postStart"]["exec"]["command"][2:]
+    page = (ROOT / "docs" / "hub.md").read_text("utf-8")
+    assert f"--target-repo-dir {place} " in page and f"{place}/notebooks/" in command
+    assert values["hub"]["config"]["JupyterHub"]["authenticator_class"] == "null"
 
 
 # --- a hub with three users -----------------------------------------------------------

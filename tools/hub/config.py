@@ -83,7 +83,7 @@ def settings(spawner):
 
 c.Spawner.environment = {
     "JUPYTER_CONFIG_PATH": settings,
-    "JUPYTER_PATH": os.pathsep.join([PROGRAMS[:-3] + "share/jupyter", $jupyter]),
+    "JUPYTER_PATH": $jupyter,
     "PATH": os.pathsep.join([PROGRAMS, os.environ.get("PATH", os.defpath)]),
     "PYTHONPATH": COURSE,
     "COURSE_RECORDS": "~",  # progress of all lessons in one place, the student's home
@@ -285,7 +285,7 @@ def hub_config(new: Class) -> str:
         folder=repr(str(new.folder)),
         root=repr(str(ROOT)),
         programs=repr(str(Path(sys.executable).parent)),
-        jupyter=repr(str(JUPYTER)),
+        jupyter=repr(os.pathsep.join([f"{sys.prefix}/share/jupyter", str(JUPYTER)])),
         arguments=repr(["--allow-root"] if new.trial and _root() else []),
         proxy=repr([proxy() or "configurable-http-proxy"]),
         port=new.port,
