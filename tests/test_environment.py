@@ -40,7 +40,7 @@ def parse(lines):
     return dict(zip(names, (each.specifier for each in found), strict=True))
 
 
-CLASSROOM = ("slides", "site", "browser", "cluster")  # the extras that no student needs
+CLASSROOM = ("slides", "site", "browser", "cluster", "hub")  # no student needs these
 
 
 def pins(name="requirements.txt"):
@@ -150,11 +150,14 @@ def test_the_ci_installs_what_the_makefile_installs():
     assert (ROOT / ".ci" / "run").read_text().rstrip().endswith("\nmake test")
 
 
-@pytest.mark.parametrize(("apt", "told"), [("exit 0", ""), ("exit 1", "No Chromium")])
-def test_the_ci_goes_on_where_chromium_cannot_be_installed(tmp_path, apt, told):
+@pytest.mark.parametrize("programs", ["exit 0", "exit 1"])
+def test_the_ci_goes_on_where_its_programs_cannot_be_installed(tmp_path, programs):
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
-    tools = {"apt-get": f'echo "$@" >> asked; {apt}', "make": 'echo "make $*"'}
+    tools = {
+        name: f'echo "{name} $@" >> asked; {programs}' for name in ("apt-get", "npm")
+    }
+    tools["make"] = 'echo "make $*"'
     tools["sudo"] = 'shift; "$@"'
     (tmp_path / "bin").mkdir()
     for name, body in tools.items():
@@ -170,9 +173,12 @@ def test_the_ci_goes_on_where_chromium_cannot_be_installed(tmp_path, apt, told):
         text=True,
     )
     assert (run.returncode, run.stdout) == (0, "make test\n"), run.stderr
-    assert told in run.stderr and bool(told) == bool(run.stderr)
-    asked = (tmp_path / "asked").read_text().split("\n")
-    assert asked[0] == "update" and ("chromium" in asked[1]) == (not told)
+    failed = programs == "exit 1"
+    told = [line.split()[1] for line in run.stderr.splitlines()]
+    assert told == (["Chromium", "configurable-http-proxy"] if failed else [])
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked[0] == "apt-get update" and asked[-1].startswith("npm install")
+    assert any("chromium" in line for line in asked) == (not failed)
 
 
 # --- the environment that conftest.py makes -------------------------------------------

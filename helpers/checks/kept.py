@@ -18,9 +18,8 @@ from helpers import first_edition
 from helpers.checks.exercise import Exercise
 from helpers.checks.limit import TimeLimit
 from helpers.checks.observe import said, untouched_world
-from helpers.checks.progress import LOCK, PATIENCE, recording
+from helpers.checks.progress import LOCK, PATIENCE, recording, records_folder
 from helpers.files import locked, write_whole
-from helpers.student.presence import notebook_folder
 
 FOLDER = ".answers"
 LIMIT = 10.0  # seconds of the processor that running a kept file may take
@@ -48,9 +47,9 @@ def keep(exercise: Exercise, answers: tuple, folder: Path | None = None) -> None
     Args:
         exercise: What they answer.
         answers: The functions or classes; a value is not kept.
-        folder: Where; by default beside the notebook.
+        folder: Where; by default `records_folder`.
     """
-    folder = folder or notebook_folder()
+    folder = folder or records_folder()
     if exercise.kind == "value" or not recording(folder):
         return
     try:
@@ -66,7 +65,7 @@ def load(exercise: Exercise, folder: Path | None = None) -> dict[str, Any] | Non
 
     Args:
         exercise: Whose answers are looked for.
-        folder: Where; by default beside the notebook.
+        folder: Where; by default `records_folder`.
 
     Returns:
         All names of the file, those of the answers among them.
@@ -74,7 +73,7 @@ def load(exercise: Exercise, folder: Path | None = None) -> dict[str, Any] | Non
     Raises:
         NotKept: It does not run, or lacks an answer.
     """
-    folder = folder or notebook_folder()
+    folder = folder or records_folder()
     paths = [_path(one, folder) for one in _numbers(exercise)]
     path = next((one for one in paths if one.is_file()), None)
     if path is None or not recording(folder):

@@ -17,6 +17,7 @@ MARKER = ".course.json"  # left by tools/lab.py in the student's folder
 LOCK = ".course.lock"  # for all that write there: several kernels, and tools/lab.py
 NAME = ".progress.json"
 SOLUTIONS = "solutions"
+RECORDS = "COURSE_RECORDS"  # set by a hub, where each lesson has a folder of its own
 PATIENCE = 5.0  # seconds until a check goes on without its record
 
 
@@ -25,9 +26,9 @@ def record(report: Report, folder: Path | None = None) -> None:
 
     Args:
         report: The outcome.
-        folder: Where; by default beside the notebook.
+        folder: Where; by default `records_folder`.
     """
-    folder = folder or notebook_folder()
+    folder = folder or records_folder()
     if not recording(folder):
         return
     state = "borrowed" if report.borrowed else report.outcome
@@ -36,6 +37,18 @@ def record(report: Report, folder: Path | None = None) -> None:
             _add(report.exercise, state, folder)
     except OSError:
         return  # a full disk must not stop a check
+
+
+def records_folder() -> Path:
+    """Where records of the running notebook lie: beside it, or where a hub wants them.
+
+    nbgrader gives each lesson a folder, and hands in all that lies there. So a hub
+    names one folder for the records of all lessons; only where a person works.
+    """
+    here, place = notebook_folder(), os.environ.get(RECORDS)
+    if not place or here.name == SOLUTIONS or not person_present():
+        return here
+    return Path(place).expanduser()
 
 
 def recording(folder: Path) -> bool:
@@ -70,4 +83,4 @@ def read(folder: Path) -> dict[str, str]:
 
 def read_here() -> dict[str, str]:
     """Exercise id -> state, of the notebook that is running."""
-    return read(notebook_folder())
+    return read(records_folder())
