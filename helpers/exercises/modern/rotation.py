@@ -278,7 +278,7 @@ EXERCISES = (
         "12.C",
         "Bug hunt: right by itself, wrong together",
         "value",
-        difficulty=3,
+        difficulty=2,
         points=2,
         answers=(Answer("order", (0, 2, 4, 6, 1, 3, 5, 7)),),
         cases=lambda seed: value_cases(),
