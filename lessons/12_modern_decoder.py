@@ -87,8 +87,7 @@ show_figure(
 
 # %% [markdown] slide="subslide"
 # In this lesson you exchange these parts one at a time. At the end your own model takes
-# the weights of the one above and gives its logits. Whoever can do that can read the
-# code of most open models of today.
+# the weights of the one above and gives its logits.
 
 # %% [markdown] slide="slide"
 # ## A norm with one step less
@@ -314,10 +313,10 @@ check("12.B", rotate)
 # </details>
 
 # %% [markdown]
-# Try it on our sentence. The cell takes the queries and keys of lesson 02's head, turns
-# them by your function and computes all scores, once with the sentence at the beginning
-# of a text and once with a thousand tokens before it. By how much will the scores
-# differ? And by how much if a word is turned and the others are not?
+# Try it on our sentence. The cell turns the queries and keys of lesson 02's head by
+# your function and computes all scores, once with the sentence at the beginning of a
+# text and once with a thousand tokens before it. By how much will they differ? And if
+# only the queries move?
 
 # %%
 mine.take("12.B", rotate)
@@ -610,10 +609,10 @@ for heads in (6, 2, 1):
 # %% [markdown] slide="slide"
 # ## What went without a word
 #
-# Two more things are missing in the printout. **Biases** are gone from every matrix:
-# the authors of PaLM (Chowdhery et al. 2022, section 2) left them out and report that
-# large models trained more stably. And the output is no longer **tied**: it has a
-# matrix of its own. How much does that cost, in a small model and in a large one?
+# Two more things are missing. **Biases** are gone from every matrix: the authors of
+# PaLM (Chowdhery et al. 2022, section 2) left them out and report that large models
+# trained more stably. And the output is no longer **tied**: it has a matrix of its own.
+# How much does that cost, in a small model and in a large one?
 
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):  # only sizes exist there
@@ -724,9 +723,9 @@ check("12.G", ModernGPT)
 # </details>
 
 # %% [markdown] slide="subslide"
-# Now for the promise of the beginning. Your model takes the weights of the Llama, and
-# both read our sentence. The library casts some steps to float32, whatever the model's
-# dtype is, so expect a difference of at most 1e-5 in float32, and of 1e-6 in float64.
+# Now your model takes the weights of the Llama, and both read our sentence. The library
+# casts some steps to float32, whatever the model's dtype is, so expect a difference of
+# at most 1e-5 in float32, and of 1e-6 in float64.
 
 # %%
 mine.take("12.G", ModernGPT)
@@ -789,9 +788,8 @@ assert gap < 1e-6
 # %% [markdown] slide="slide"
 # ## Let it learn
 #
-# Weights that are random have nothing to say. So train your decoder for a while on the
-# sonnets of lesson 10, on pieces of 64 characters. It has 16 numbers for each of four
-# heads of queries, and two heads of keys and values. Where will its loss begin?
+# Train your decoder for a while on the sonnets of lesson 10, on pieces of 64
+# characters. Where will its loss begin?
 
 # %%
 train_text, held_out_text = split_text(load_text())
@@ -843,10 +841,9 @@ print(text)
 # %% [markdown] slide="subslide"
 # ### Beyond what it has trained on
 #
-# Your model has never seen two characters that are more than 63 places apart. Nothing
-# stops it from reading 256 at once. Draw what you expect for the bits per character
-# along the way, then run the cell. The control is the same model that reads the same
-# text in pieces of 64.
+# Your model has never seen two characters more than 63 places apart. Nothing stops it
+# from reading 256 at once. Draw what you expect for the bits per character along the
+# way. The control is the same model on pieces of 64.
 
 # %%
 rows = held_out[: len(held_out) // 257 * 257].view(-1, 257)  # (B, 256 + 1)
