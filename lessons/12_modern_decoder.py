@@ -318,8 +318,10 @@ check("12.B", rotate)
 # text and once with a thousand tokens before it. By how much will they differ? And if
 # only the queries move?
 
-# %%
+# %% locked=true slide="skip"
 mine.take("12.B", rotate)
+
+# %%
 head = one_head(TIRED, layer=3, head=1)
 query, key = head.query.double(), head.key.double()  # (T, K=32)
 places = torch.arange(len(head.tokens))
@@ -338,9 +340,8 @@ assert (later - start).abs().max() < 0.05 < (apart - start).abs().max()
 
 # %% [markdown] slide="skip"
 # Nothing happens when the whole sentence moves, and much when the distances change. So
-# there is no table, and no last position: a rotation can be computed for any number.
-# Whether a model makes sense of distances that it has never met in training is another
-# matter, and you will measure it below.
+# there is no table, and no last position. Whether a model makes sense of distances that
+# it has never met in training is another matter, and you will measure it below.
 
 # %% [markdown] slide="slide"
 # ## Bugs from the wild: right by itself, wrong together
@@ -419,7 +420,7 @@ check("12.C", order)
 # the middle is a bent sum of inputs. With a gate it is a sum *times* a bent sum, so one
 # feature can ask for two things at once. Is that why it helps? The paper finds that
 # gates do better than GELU at equal size, offers no explanation, and attributes their
-# success to divine benevolence. That is more honest than most explanations.
+# success to divine benevolence. That is honest.
 
 # %% [markdown] exercise="12.D"
 # Write it, with three matrices and no biases.
@@ -473,6 +474,13 @@ gated_width = 2048  # two thirds of 3,072
 # %%
 check("12.E", gated_width)
 
+# %% [markdown] slide="skip"
+# <details><summary>Hint: a question</summary>
+#
+# How many entries have the two matrices of a feed-forward in terms of d_model and d_ff,
+# and how many have the three of SwiGLU?
+# </details>
+
 # %% [markdown] slide="slide"
 # ## Fewer keys than queries
 #
@@ -495,16 +503,14 @@ assert llama3.num_kv_heads == 8
 # be many of them. **Grouped-query attention** (Ainslie et al. 2023) lets neighbouring
 # heads share: 32 heads of queries, but only 8 of keys and values, so that queries 0 to
 # 3 read head 0, queries 4 to 7 read head 1, and so on. The cache shrinks to a quarter,
-# and each query still asks its own question. With one head for all it is called
-# multi-query attention.
+# and each query still asks its own question. (One head for all: multi-query attention.)
 
 # %% [markdown] exercise="12.F"
 # Write the attention of today's decoder: no biases, shared keys, queries and keys
 # rotated, and a cache. `past` is a pair of keys and values of the tokens before, as in
-# your `attend_on` of lesson 10; its keys are rotated already. `split_heads` and
-# `merge_heads` are the ones you know, `attention(query, key, value, mask)` returns one
-# tensor, and `no_future(T, S)` is the mask of the last T of S tokens. Rotate with
-# `mine.rotate`.
+# your `attend_on` of lesson 10; its keys are rotated already. `attention(query, key,
+# value, mask)` returns one tensor, and `no_future(T, S)` is the mask of the last T of S
+# tokens. Rotate with `mine.rotate`.
 
 
 # %% exercise="12.F"
@@ -589,9 +595,8 @@ check("12.F", GroupedQueryAttention)
 # </details>
 
 # %% [markdown]
-# Count your own cache. The cell lets three layers read the same 40 vectors, with six,
-# two and one heads of keys and values, and asks the tensors that come back how many
-# bytes they hold. What do you expect for the second and third, if the first has 46,080?
+# Count your own cache: how many bytes do the tensors hold that come back? What do you
+# expect for two heads and for one, if six have 46,080?
 
 # %%
 mine.take("12.F", GroupedQueryAttention)
@@ -603,8 +608,8 @@ for heads in (6, 2, 1):
     assert held == 2 * heads * 24 * 40 * 4  # float32
 
 # %% [markdown] slide="skip"
-# What does it cost in quality? Ainslie and his colleagues report that with eight groups
-# a large model is close to one that shares nothing. This lesson has not measured it.
+# What does it cost in quality? Ainslie and his colleagues report: little, with eight
+# heads of keys in a large model. This lesson has not measured it.
 
 # %% [markdown] slide="slide"
 # ## What went without a word
@@ -634,12 +639,12 @@ print(
 # %% [markdown] slide="slide"
 # ## The whole, against the library
 #
-# The block below is yours of lesson 10 with the new parts in the old places. It takes
-# them from `mine`, so they are your own where they have passed.
+# The block below is that of lesson 10 with the new parts, taken from `mine`.
 
 # %% locked=true
 mine.take("12.A", RMSNorm)
 mine.take("12.D", SwiGLU)
+mine.take("12.F", GroupedQueryAttention)
 
 
 class ModernBlock(nn.Module):
@@ -882,10 +887,9 @@ assert at_once[128:].mean() > pieces[3].mean() + 0.5
 # %% [markdown]
 # A fair answer takes more than two runs. Both blocks need the same number of parameters
 # and the same stories, each at its best learning rate, with three seeds, against steps
-# and against seconds. Then one part after the other goes back to GPT-2's, to see which
-# of them matters. All this is written down and waits to be run, 42 trainings, about six
-# hours on one core: `python -m tools.experiments blocks --seeds 0 1 2`. What do you
-# expect it to say? Write your guess down before you start it.
+# and against seconds. Then one part after the other goes back to GPT-2's. All this is
+# written down and waits to be run, 42 trainings, about six hours on one core: `python
+# -m tools.experiments blocks --seeds 0 1 2`. What do you expect it to say?
 
 # %% [markdown] slide="slide"
 # ## Going further
