@@ -92,7 +92,7 @@ def hands(d_head: int, base: float, positions: int) -> Figure:
         speed = base ** (-2 * pair / d_head)  # radians per position
         axes.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect="equal")
         axes.axis("off")
-        axes.set_title(f"pair {pair}\n{speed:g} rad per position", fontsize=9)
+        axes.set_title(f"pair {pair}: {speed:g} rad per position", fontsize=8.5)
         for place in range(positions):
             end = math.cos(place * speed), math.sin(place * speed)
             colour = shades(0.1 + 0.9 * place / positions)
