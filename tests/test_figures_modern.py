@@ -1,5 +1,7 @@
 """The figure of lesson 12: what differs between the two blocks, and is marked so."""
 
+import math
+
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
@@ -7,7 +9,7 @@ from matplotlib.patches import FancyBboxPatch
 from pytest import approx
 
 from helpers.figures import png
-from helpers.figures.modern import NEW, OLD, blocks
+from helpers.figures.modern import NEW, OLD, blocks, hands
 
 pytestmark = pytest.mark.lesson("12")
 
@@ -89,3 +91,26 @@ def test_words_stay_inside_their_boxes(figure):
 
 def test_it_becomes_a_png(figure):
     assert png(figure).startswith(b"\x89PNG")
+
+
+def test_hands_are_turned_as_rotations_turn_a_pair():
+    import torch
+
+    from helpers.models.modern import rotate, rotation
+
+    figure = hands(8, 10_000.0, 6)
+    assert len(figure.axes) == 4
+    places = torch.arange(6)
+    ones = torch.zeros(6, 8)
+    ones[:, :4] = 1.0  # every pair is (1, 0) before it is turned
+    turned = rotate(ones, *rotation(places, 8, 10_000.0, ones))
+    for pair, axes in enumerate(figure.axes):
+        ends = [text.xy for text in axes.texts if hasattr(text, "arrow_patch")]
+        assert len(ends) == 6
+        for place, (x, y) in enumerate(ends):
+            assert x == approx(turned[place, pair].item(), abs=1e-6)
+            assert y == approx(turned[place, pair + 4].item(), abs=1e-6)
+            assert math.hypot(x, y) == approx(1)
+    assert [text.get_text() for text in figure.axes[0].texts if text.get_text()] == (
+        [str(place) for place in range(6)]
+    )

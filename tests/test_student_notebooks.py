@@ -24,7 +24,7 @@ BORROW = "from helpers.checks import borrow"
 # compares what they print. Here they take a few steps and are tried on a few examples:
 # enough to meet a name or a shape that an untouched notebook does not have.
 # `make students` lets them train to the end.
-TRAINING = ("06", "07", "08", "09", "10")
+TRAINING = ("06", "07", "08", "09", "10", "12")
 IN_FULL = "COURSE_DEEP" in os.environ
 BRIEFLY = """
 import functools, inspect, sys

@@ -31,7 +31,7 @@ def test_one_lesson_is_written_alone(tmp_path, monkeypatch, capsys):
     assert [file.name for file in tmp_path.iterdir()] == ["00_start.txt"]
     assert path(0).read_text(encoding="utf-8") == transcript(0)
     assert transcripts.main(["00", "99"]) == 2
-    assert capsys.readouterr().err == "There is no lesson '99': give 00 to 11.\n"
+    assert capsys.readouterr().err == "There is no lesson '99': give 00 to 12.\n"
 
 
 def test_every_lesson_has_every_outcome():

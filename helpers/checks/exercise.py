@@ -18,6 +18,7 @@ LESSONS = {
     9: "bert",
     10: "gpt",
     11: "generation",
+    12: "modern",
 }
 KINDS = ("function", "class", "value", "probe", "written", "open")
 

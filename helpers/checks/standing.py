@@ -20,6 +20,7 @@ TITLES = {
     9: "Fine-tuning BERT",
     10: "A GPT from scratch",
     11: "Choosing the next word",
+    12: "Today's decoder",
 }
 
 

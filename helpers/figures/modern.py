@@ -1,7 +1,9 @@
-"""Figures of lesson 12: GPT-2's block beside today's, and what changed."""
+"""Figures of lesson 12: GPT-2's block beside today's; pairs that turn."""
 
+import math
 from dataclasses import dataclass
 
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
@@ -72,6 +74,33 @@ def blocks() -> Figure:
         _attention(axes, parts)
         _feed_forward(axes, parts)
         _top(axes, parts)
+    return figure
+
+
+def hands(d_head: int, base: float, positions: int) -> Figure:
+    """Draw each pair of a vector as a hand that turns with the position.
+
+    Args:
+        d_head: of the vector; there are half as many pairs
+        base: of the angles
+        positions: how many are drawn, from 0
+    """
+    pairs = d_head // 2
+    figure, panels = canvas(2.6 * pairs, 2.9, columns=pairs)
+    shades = colormaps["viridis_r"]
+    for pair, axes in enumerate(panels):
+        speed = base ** (-2 * pair / d_head)  # radians per position
+        axes.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect="equal")
+        axes.axis("off")
+        axes.set_title(f"pair {pair}: {speed:g} rad per position", fontsize=8.5)
+        for place in range(positions):
+            end = math.cos(place * speed), math.sin(place * speed)
+            colour = shades(0.1 + 0.9 * place / positions)
+            style = {"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0}
+            axes.annotate("", xy=end, xytext=(0, 0), arrowprops=style)
+            if pair == 0:  # on the others they would lie on top of each other
+                at = 1.15 * end[0], 1.15 * end[1]
+                axes.text(*at, str(place), ha="center", va="center", fontsize=8)
     return figure
 
 

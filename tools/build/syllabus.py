@@ -24,8 +24,7 @@ class Plan:
 
     intro: str
     before: tuple[int, ...]  # at home
-    weeks: tuple[tuple[int, ...], ...]  # () is a week without a new lesson
-    last: str = ""  # what the weeks without a new lesson are for
+    weeks: tuple[tuple[int, ...], ...]
 
 
 PLANS = {
@@ -38,16 +37,16 @@ PLANS = {
     ),
     8: Plan(
         "The same with time for word vectors and for a pretrained model that is "
-        "fine-tuned. Lessons 07, 08 and 10 are left for those who want more.",
+        "fine-tuned. Lessons 07, 08, 10 and 12 are left for those who want more.",
         (0,),
         ((1,), (2,), (3,), (4,), (5,), (6,), (9,), (11,)),
     ),
     12: Plan(
-        "All of it. The last week is for projects.",
+        "All of it. If the term has another week, use it for projects: each pair shows "
+        "in ten minutes one experiment that it ran, with its numbers over several "
+        "seeds, and what it does not show.",
         (0,),
-        tuple((number,) for number in range(1, 12)) + ((),),
-        "projects: each pair shows in ten minutes one experiment that it ran, with its "
-        "numbers over several seeds, and what it does not show",
+        tuple((number,) for number in range(1, 13)),
     ),
 }
 
@@ -158,9 +157,8 @@ def _table(plan: Plan, times: dict[int, tuple[int, int]]) -> str:
     rows = ["| week | date | lesson | core | all |", "|---|---|---|---|---|"]
     for week, numbers in enumerate(plan.weeks, 1):
         core, whole = (sum(times[one][part] for one in numbers) for part in (0, 1))
-        what = ", ".join(map(_name, numbers)) or plan.last
-        spent = f"{core} | {whole}" if numbers else " | "
-        rows.append(f"| {week} | | {what} | {spent} |")
+        what = ", ".join(map(_name, numbers))
+        rows.append(f"| {week} | | {what} | {core} | {whole} |")
     total = (sum(times[one][part] for week in plan.weeks for one in week)
              for part in (0, 1))  # fmt: skip
     rows.append("| | | in all | {} | {} |".format(*total))

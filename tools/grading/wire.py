@@ -20,6 +20,7 @@ from torch import Tensor
 
 from helpers.checks.plain import Odd, kind_of, plain
 from helpers.models.gpt import GPTConfig
+from helpers.models.modern import ModernConfig
 from helpers.models.transformer import TransformerConfig
 
 FRAME = 64_000_000  # bytes of one frame
@@ -41,7 +42,7 @@ ONES = ("float", "range", "ellipsis", "odd", "handle", "tensor", "array")
 NONSENSE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
             MemoryError, RuntimeError, struct.error)  # fmt: skip
 MANY = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
-CONFIGS = {kind.__name__: kind for kind in (TransformerConfig, GPTConfig)}
+CONFIGS = {kind.__name__: kind for kind in (TransformerConfig, GPTConfig, ModernConfig)}
 
 
 class Broken(Exception):

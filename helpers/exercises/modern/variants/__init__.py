@@ -1,0 +1,1 @@
+"""Lesson 12, solved differently: loops, complex numbers, einsum, fused kernels."""

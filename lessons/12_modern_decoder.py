@@ -1,0 +1,1257 @@
+# %% [markdown] slide="slide"
+# # 12 From GPT-2 to today's decoder
+#
+# **What has changed in the block that you wrote, and why?**
+#
+# You need: a GPT of your own and its cache (lesson 10). Time: {minutes}. Everything
+# runs on your laptop's CPU, without a network.
+
+# %% [markdown] slide="subslide"
+# At the end of this lesson you can
+#
+# - read the code of a current open model, and say of each part what it replaced;
+# - write RMS norm, rotary positions, SwiGLU and grouped-query attention;
+# - build a decoder that takes a Llama's weights and gives its logits;
+# - count from a `config.json` what a model needs of memory and of work.
+
+# %% [markdown] slide="notes"
+# 45 minutes: the printed block, and the figure (5), RMS norm and the folded mean (8),
+# rotation with two hands as clocks (12), the gate (5), shared keys and the bytes of a
+# cache (8), the whole against the library (7). Leave 12.C, 12.G, the training and all
+# below Going further for the lab. Usual trouble: which features make a pair, `repeat`
+# for `repeat_interleave`, positions that start again under a cache.
+
+# %% [markdown] slide="slide"
+# ## Five years later
+#
+# GPT-2 appeared in 2019, and you have built it. Llama 3 appeared in 2024. How much of
+# your block is left in it?
+
+# %% [markdown] slide="skip"
+# Don't look it up; look at it. The library `transformers` has the code of Llama, and
+# the next cell builds a model of this kind that is far too small to be of any use, with
+# random weights. What it prints is one block, with the names that a model of eight
+# billion parameters has. Before you run it, recall the four parts of your own block.
+# How many of them will you find again, and which words will mean nothing to you?
+
+# %%
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from helpers import pretrained, show, training
+from helpers.checks import check
+from helpers.corpora.sonnets import load_text, split_text
+from helpers.experiments.centring import share_of_the_mean, with_rms_norms
+from helpers.experiments.character_contest import windows
+from helpers.experiments.one_head import one_head
+from helpers.experiments.tiny_llama import tiny
+from helpers.figures import modern as draw
+from helpers.figures import show_figure
+from helpers.models import counting, gpt, modern
+from helpers.models.attention import attention
+from helpers.models.gpt import no_future
+from helpers.models.modern import ModernConfig, from_transformers, read_config
+from helpers.models.multi_head import merge_heads, split_heads
+from helpers.student.own_parts import OwnParts
+from helpers.text.characters import Characters
+
+_ = torch.manual_seed(12)
+mine = OwnParts()
+TIRED = "The animal did not cross the street because it was too tired."
+
+# %%
+llama = tiny("Llama")
+print(llama.model.layers[0])
+
+# %% [markdown] slide="skip"
+# The skeleton is yours: a norm, an attention, another norm, a feed-forward, and as in
+# GPT-2 each norm stands before its sublayer. But keys and values are narrower than
+# queries: `q_proj` gives 48 numbers and `k_proj` only 16. The feed-forward, here called
+# `mlp`, has three matrices instead of two. The norms are called RMS, and everywhere it
+# says `bias=False`. One more change has no weights, so the printout can't show it:
+# there is no table of positions. In the picture, what has changed is drawn with a thick
+# line.
+
+# %%
+show_figure(
+    draw.blocks(),
+    "Two blocks side by side, GPT-2 on the left and Llama 3 on the right, with shapes "
+    "on the arrows. Thick lines mark what changed: layer norms became RMS norms, "
+    "learned positions are gone and queries and keys are rotated instead, keys and "
+    "values have fewer heads, the feed-forward has three matrices and a product, the "
+    "biases are gone, and the output has a matrix of its own.",
+)
+
+# %% [markdown] slide="subslide"
+# In this lesson you exchange these parts one at a time. At the end your own model takes
+# the weights of the one above and gives its logits.
+
+# %% [markdown] slide="slide"
+# ## A norm with one step less
+#
+# Layer norm subtracts the mean of a vector, divides by the standard deviation, and
+# applies a gain and a bias. **RMS norm** only divides, by the root of the mean of the
+# squares (root, mean, square: RMS):
+#
+# $$\mathrm{RMSNorm}(x) = g \cdot \frac{x}{\sqrt{\frac{1}{D} \sum_i x_i^2 +
+# \varepsilon}}$$
+#
+# (Zhang and Sennrich 2019, section 3)
+
+# %% [markdown] slide="skip"
+# Two things are gone: the mean stays where it is, and there is no bias. The authors
+# suspected that layer norm helps because it keeps the size of a vector under control,
+# and that moving its mean to zero does no work. They left that step out, and their
+# models trained about as well, and faster. Take [3, 4]: the mean of its squares is
+# 12.5, the root of that is about 3.54, so what comes out is [0.85, 1.13]. Layer norm
+# answers [−1, 1], as it does for any pair of numbers that rises.
+
+# %% tags=["nbval-check-output"]
+vector = torch.tensor([3.0, 4.0])
+show("RMS norm of [3, 4]", F.rms_norm(vector, (2,)))
+show("layer norm of [3, 4]", F.layer_norm(vector, (2,)))
+
+# %% [markdown] exercise="12.A"
+# Write RMS norm. The gain is called `weight`, as in torch, and starts with ones.
+# Epsilon stands under the root.
+
+
+# %% exercise="12.A"
+class RMSNorm(nn.Module):
+    """Divide each vector by its root mean square, and scale every feature.
+
+    Args:
+        width: D
+        eps: under the root
+
+    The gain is the parameter `weight`, (D,).
+    """
+
+    def __init__(self, width: int, eps: float = 1e-6) -> None:
+        super().__init__()
+        self.eps = eps
+        ### BEGIN SOLUTION
+        self.weight = nn.Parameter(torch.ones(width))
+        ### END SOLUTION
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., D) -> (..., D)."""
+        ### BEGIN SOLUTION
+        mean_square = x.square().mean(-1, keepdim=True)  # (..., 1)
+        return self.weight * x / torch.sqrt(mean_square + self.eps)
+        ### END SOLUTION
+
+
+# %%
+check("12.A", RMSNorm)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# Read the name backwards: square, mean, root. What is the shape after each of them?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# `nn.Parameter` makes a tensor something that is learned. `keepdim=True` keeps an axis
+# of length 1 that broadcasts.
+# </details>
+
+# %% [markdown] slide="subslide"
+# ### Does anything miss the mean?
+#
+# Take the storyteller, the small GPT-2 of lessons 10 and 11, and let it read a story.
+# How large is the mean that its layer norms subtract? And what happens if they stop
+# subtracting it, with no training afterwards? Guess the loss before you run the cell.
+
+# %% tags=["nbval-check-output"]
+storyteller = gpt.load_gpt2(pretrained.path("storyteller"))
+tokenizer = pretrained.load_tokenizer("storyteller")
+STORY = (
+    "Once upon a time there was a fox who lived in an old lighthouse. She was small, "
+    "but she had a very loud laugh. If you saw Eva, you did not have to wait long "
+    "until Sam came along too."
+)
+story = tokenizer(STORY, return_tensors="pt").input_ids  # (B=1, T)
+
+
+def loss(logits: Tensor) -> float:
+    """Cross-entropy of each next token of the story, in nats."""
+    return F.cross_entropy(logits[0, :-1], story[0, 1:]).item()
+
+
+with torch.no_grad():
+    before = storyteller(story)
+    left_out = with_rms_norms(storyteller, centred=False)(story)
+print(f"share of the mean: {share_of_the_mean(storyteller, story):.2%}")
+print(f"loss with layer norm {loss(before):.2f}, with RMS norm {loss(left_out):.2f}")
+
+# %% [markdown] slide="skip"
+# The mean was hardly there: it makes up less than a thousandth of the squared length of
+# these vectors. Left where it is, it moves the loss from 2.33 to 2.37, in a model that
+# was trained with the subtraction and has had no chance to get used to its absence.
+
+# %% [markdown]
+# Even this can be repaired without any training. To subtract the mean is a linear map,
+# and everything on the residual stream was written there by linear maps: the two
+# tables, and the last matrix of each sublayer. So let these subtract the mean in their
+# weights, once and for all. What arrives at a norm then has mean zero, and an RMS norm
+# does what the layer norm did. How far do you expect the logits to be from the old
+# ones?
+
+# %%
+with torch.no_grad():
+    folded = with_rms_norms(storyteller, centred=True)(story)
+print(f"largest difference of two logits: {(folded - before).abs().max().item():.1e}")
+print(f"loss {loss(folded):.2f}")
+assert (folded - before).abs().max() < 1e-2 < (left_out - before).abs().max()
+assert 0 < share_of_the_mean(storyteller, story) < 1e-3
+
+# %% [markdown] slide="skip"
+# Only rounding is left. This is a fact, not an experiment: every GPT-2 can be turned
+# into a model with RMS norms that says the same. (It keeps the norms' biases, and
+# scores tokens with the old table.) So subtracting the mean gives a layer norm nothing
+# that the weights could not do. Whether training finds such weights as easily is
+# another question, and only measurements answer it.
+
+# %% [markdown] slide="slide"
+# ## Positions that turn
+#
+# GPT-2 learns a vector for each of its positions and adds it to the token's. The
+# storyteller has 256 of them. What does it say to token 257?
+
+# %% tags=["nbval-check-output"]
+try:
+    storyteller(torch.zeros(1, 257, dtype=torch.long))
+except ValueError as error:
+    print("ValueError:", error)
+
+# %% [markdown] slide="skip"
+# A table ends where it ends. It also has to learn each position by itself: that 7 comes
+# after 6, just as 107 comes after 106, is nowhere built in. But for most questions of a
+# word it does not matter where it stands. *it* looks for a noun a few words back,
+# whether the sentence is the first of the text or the hundredth. So what should enter
+# the score of a query and a key is their **distance**.
+
+# %% [markdown] slide="subslide"
+# Lesson 01 had the tool. There a pair of features was the hand of a clock that moves on
+# with the position, and moving on by k places was a rotation. **Rotary positions**
+# (RoPE, Su et al. 2021) turn the queries and keys themselves: cut a vector into pairs,
+# and turn pair *i* of the token at position *t* by the angle
+#
+# $$\varphi = t \,/\, b^{\,2i/d_{head}} \qquad
+# (a, b)_i \to (a \cos\varphi - b \sin\varphi,\; a \sin\varphi + b \cos\varphi)$$
+
+# %% [markdown] slide="skip"
+# The base b is 10,000 in the paper. The first pair turns by one radian per position,
+# the last one so slowly that a round takes thousands of positions. Now think of a query
+# at position 9 and a key at position 5. One has been turned by nine steps and the other
+# by five, and their dot product feels only the angle *between* them, four steps. At
+# 1,009 and 1,005 it would be the same. Values are not turned: a word should be found by
+# its distance, but what it hands over should not depend on it.
+
+# %%
+show_figure(
+    draw.hands(d_head=8, base=10_000.0, positions=8),
+    "Four dials, one for each pair of a vector with eight features. On each of them "
+    "eight arrows show the same pair at positions 0 to 7. On the first dial they go "
+    "once around and further, on the second they fill about a tenth of it, and on the "
+    "third and fourth they hardly move.",
+)
+
+# %% [markdown] exercise="12.B"
+# Write the rotation. It gets queries or keys with the tokens on the second to last
+# axis, and the positions of these tokens, which need not begin at 0. Pair *i* is made
+# of the features *i* and *i* + d_head / 2: the first half of a vector holds all the
+# *a*, the second half all the *b*. Compute the angles in float64, then bring them to
+# the dtype of x.
+
+
+# %% exercise="12.B"
+def rotate(x: Tensor, positions: Tensor, base: float = 10_000.0) -> Tensor:
+    """Turn every pair of features by an angle of its own, position by position.
+
+    Args:
+        x: (..., T, K), queries or keys; K is even
+        positions: (T,), whole numbers, of these T tokens
+        base: of the angles
+
+    Returns:
+        (..., T, K), a vector at position 0 stays as it is
+    """
+    ### BEGIN SOLUTION
+    #: angles = ...  # (T, K / 2)
+    #: first, second = ...  # (..., T, K / 2) each
+    even = torch.arange(0, x.shape[-1], 2, dtype=torch.float64)  # 2i
+    angles = positions[:, None] / base ** (even / x.shape[-1])  # (T, K / 2)
+    cos, sin = angles.cos().to(x), angles.sin().to(x)
+    first, second = x.chunk(2, -1)  # (..., T, K / 2) each
+    return torch.cat([first * cos - second * sin, first * sin + second * cos], -1)
+    ### END SOLUTION
+
+
+# %%
+check("12.B", rotate)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# How many different angles are there for T tokens of K features? Which of them depends
+# on what?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# `torch.arange(0, K, 2)` gives 2i for every pair. A column (T, 1) divided by a row (K /
+# 2) gives a table. `x.chunk(2, -1)` cuts the last axis in two halves.
+# </details>
+# <details><summary>Hint 3: pseudocode</summary>
+#
+# table of angles; its cosines and sines, in the dtype of x; cut x into a and b; put (a
+# cos − b sin) and (a sin + b cos) side by side.
+# </details>
+
+# %% [markdown]
+# Try it on our sentence. The cell turns the queries and keys of lesson 02's head by
+# your function and computes all scores, once with the sentence at the beginning of a
+# text and once with a thousand tokens before it. By how much will they differ? And if
+# only the queries move?
+
+# %% locked=true slide="skip"
+mine.take("12.B", rotate)
+
+# %%
+head = one_head(TIRED, layer=3, head=1)
+query, key = head.query.double(), head.key.double()  # (T, K=32)
+places = torch.arange(len(head.tokens))
+
+
+def scores_at(of_query: Tensor, of_key: Tensor) -> Tensor:
+    """Scores (T, T) of the sentence with its words at these positions."""
+    return mine.rotate(query, of_query) @ mine.rotate(key, of_key).T / 32**0.5
+
+
+start, later = scores_at(places, places), scores_at(places + 1000, places + 1000)
+show("the sentence 1,000 tokens later", (later - start).abs().max(), digits=2)
+apart = scores_at(places + 1000, places)
+show("only the queries later", (apart - start).abs().max(), digits=2)
+assert (later - start).abs().max() < 0.05 < (apart - start).abs().max()
+
+# %% [markdown] slide="skip"
+# Nothing happens when the whole sentence moves, and much when the distances change. So
+# there is no table, and no last position. Whether a model makes sense of distances that
+# it has never met in training is another matter, and you will measure it below.
+
+# %% [markdown] slide="slide"
+# ## Bugs from the wild: right by itself, wrong together
+#
+# There are two conventions for which features make a pair. The paper, and Llama's own
+# code, take neighbours: 0 and 1, 2 and 3, and so on. `transformers` takes halves, as
+# you did. A model that was trained with one talks nonsense under the other.
+
+# %% [markdown] exercise="12.C"
+# The cell below compares the two on the same random queries and keys. Each passes every
+# test that you could think of, yet they agree at position 0 and nowhere else. Suppose
+# that weights come from the paper's side, where neighbours are pairs, and you want to
+# read them with your `rotate`. In which **order** must the eight features of each query
+# and key be rearranged, so that your function gives the scores that theirs gives? Store
+# a tuple: which of their features comes first, which second, ..., counted from 0.
+
+# %% locked=true tags=["nbval-check-output"]
+some = {"generator": torch.Generator().manual_seed(3)}
+queries, keys = (torch.randn(6, 8, **some) for _ in range(2))  # (T=6, K=8)
+turns = modern.rotation(torch.arange(6), 8, 10_000.0, queries)
+later_turns = modern.rotation(torch.arange(6) + 50, 8, 10_000.0, queries)
+for name, neighbours in (("halves", False), ("neighbours", True)):
+    turned = modern.rotate(queries, *turns, neighbours=neighbours)
+    now = turned @ modern.rotate(keys, *turns, neighbours=neighbours).T
+    shifted = modern.rotate(queries, *later_turns, neighbours=neighbours) @ (
+        modern.rotate(keys, *later_turns, neighbours=neighbours).T
+    )
+    kept = torch.allclose(turned.norm(dim=-1), queries.norm(dim=-1), atol=1e-5)
+    same = torch.allclose(now, shifted, atol=1e-4)
+    print(f"{name:10}  lengths stay: {kept}  distance alone: {same}")
+
+halves = modern.rotate(queries, *turns)
+gap = (halves - modern.rotate(queries, *turns, neighbours=True)).abs().amax(-1)
+show("difference at positions 0 to 5", gap, digits=2)
+
+# %% exercise="12.C"
+### BEGIN SOLUTION
+order = (0, 2, 4, 6, 1, 3, 5, 7)  # first all the first of a pair, then all the second
+### END SOLUTION
+
+# %%
+check("12.C", order)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# Feature 0 and its partner, by their convention feature 1: at which two places does
+# your function look for a pair?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# `queries[:, list(order)]` rearranges. Compare the scores of your rotation with those
+# of `modern.rotate(..., neighbours=True)`.
+# </details>
+
+# %% [markdown]
+# Whoever converts a checkpoint does this to the rows of W_q and W_k, head by head; the
+# course's `modern.halves_from_neighbours` is that conversion. The lesson for your own
+# tests: a fact that both versions satisfy can't tell them apart, and only numbers from
+# somewhere else can.
+
+# %% [markdown] slide="slide"
+# ## A feed-forward with a gate
+#
+# Your feed-forward makes each vector four times as wide, bends it with GELU, and brings
+# it back. Today's has a **gate**, an idea that you know from the LSTM: one product says
+# what could be written, another how much of it passes.
+#
+# $$\mathrm{SwiGLU}(x) = \big(\mathrm{SiLU}(x W_{gate}) \odot x W_{up}\big)\, W_{down}$$
+#
+# with $\mathrm{SiLU}(z) = z \cdot \sigma(z)$ (Shazeer 2020, section 2)
+
+# %% [markdown] slide="skip"
+# SiLU looks almost like GELU: nearly nothing for negative numbers, nearly the number
+# itself for positive ones. What is new is the product. With two layers, a feature in
+# the middle is a bent sum of inputs. With a gate it is a sum *times* a bent sum, so one
+# feature can ask for two things at once. Is that why it helps? The paper finds that
+# gates do better than GELU at equal size, offers no explanation, and attributes their
+# success to divine benevolence. That is honest.
+
+# %% [markdown] exercise="12.D"
+# Write it, with three matrices and no biases.
+
+
+# %% exercise="12.D"
+class SwiGLU(nn.Module):
+    """A feed-forward in which one product decides how much of another passes.
+
+    Args:
+        d_model: width of what comes in and goes out
+        d_ff: width in between
+    """
+
+    def __init__(self, d_model: int, d_ff: int) -> None:
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.W_gate = nn.Linear(d_model, d_ff, bias=False)
+        self.W_up = nn.Linear(d_model, d_ff, bias=False)
+        self.W_down = nn.Linear(d_ff, d_model, bias=False)
+        ### END SOLUTION
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., D) -> (..., D)."""
+        ### BEGIN SOLUTION
+        return self.W_down(F.silu(self.W_gate(x)) * self.W_up(x))
+        ### END SOLUTION
+
+
+# %%
+check("12.D", SwiGLU)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint: a pointer</summary>
+#
+# `F.silu` is torch's SiLU, `*` multiplies feature by feature, and `nn.Linear` takes
+# `bias=False`.
+# </details>
+
+# %% [markdown] exercise="12.E"
+# Three matrices instead of two: at the same width that is half as much again, and a
+# comparison would not be fair. GPT-2's smallest model has d_model = 768 and a d_ff of
+# 3,072. How wide may a SwiGLU in its place be, if its three matrices are to have as
+# many entries as the two had? (Leave the biases aside.)
+
+# %% exercise="12.E"
+### BEGIN SOLUTION
+gated_width = 2048  # two thirds of 3,072
+### END SOLUTION
+
+# %%
+check("12.E", gated_width)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint: a question</summary>
+#
+# How many entries have the two matrices of a feed-forward in terms of d_model and d_ff,
+# and how many have the three of SwiGLU?
+# </details>
+
+# %% [markdown] slide="slide"
+# ## Fewer keys than queries
+#
+# A cache keeps keys and values of every token, in every layer, for every head. For long
+# texts this, and not the weights, is what fills the memory. Below are the sizes of
+# Llama 3 with eight billion parameters, which has 32 heads. How many bytes would its
+# cache take for a text of 8,192 tokens, in bfloat16, if each head had keys of its own?
+
+# %% tags=["nbval-check-output"]
+llama3 = counting.PUBLISHED["Llama 3 8B"].config
+for heads in (32, 8, 1):
+    # keys and values, layers, heads, width of a head, tokens, bytes of a number
+    held = 2 * llama3.num_layers * heads * llama3.d_head * 8192 * 2
+    print(f"{heads:2} heads of keys and values: {held / 2**30:.3f} GiB")
+assert llama3.num_kv_heads == 8
+
+# %% [markdown] slide="skip"
+# Four GiB for a single text, and a server answers many at a time. Worse, at each step
+# all of this is read from memory to write one token. Queries are not kept, so there may
+# be many of them. **Grouped-query attention** (Ainslie et al. 2023) lets neighbouring
+# heads share: 32 heads of queries, but only 8 of keys and values, so that queries 0 to
+# 3 read head 0, queries 4 to 7 read head 1, and so on. The cache shrinks to a quarter,
+# and each query still asks its own question. (One head for all: multi-query attention.)
+
+# %% [markdown] exercise="12.F"
+# Write the attention of today's decoder: no biases, shared keys, queries and keys
+# rotated, and a cache. `past` is a pair of keys and values of the tokens before, as in
+# your `attend_on` of lesson 10; its keys are rotated already. `attention(query, key,
+# value, mask)` returns one tensor, and `no_future(T, S)` is the mask of the last T of S
+# tokens. Rotate with `mine.rotate`.
+
+
+# %% exercise="12.F"
+class GroupedQueryAttention(nn.Module):
+    """Causal self-attention whose queries share heads of keys and values.
+
+    Args:
+        config: d_model, num_heads, num_kv_heads, d_head, base
+    """
+
+    def __init__(self, config: ModernConfig) -> None:
+        super().__init__()
+        self.config = config
+        ### BEGIN SOLUTION
+        wide = config.num_heads * config.d_head
+        narrow = config.num_kv_heads * config.d_head
+        self.W_q = nn.Linear(config.d_model, wide, bias=False)
+        self.W_k = nn.Linear(config.d_model, narrow, bias=False)
+        self.W_v = nn.Linear(config.d_model, narrow, bias=False)
+        self.W_o = nn.Linear(wide, config.d_model, bias=False)
+        ### END SOLUTION
+
+    def forward(
+        self,
+        x: Tensor,
+        past: tuple[Tensor, Tensor] | None = None,
+        mask: Tensor | None = None,
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Let T new tokens look at themselves and at all before them.
+
+        Args:
+            x: (B, T, D), the new tokens
+            past: keys, rotated, and values of the tokens before, (B, H_kv, S - T, K)
+                each; None at the beginning
+            mask: boolean, True = may attend, broadcasts to (B, H, T, S), the future
+                hidden; None: hide the future and nothing else
+
+        Returns:
+            output (B, T, D), and the pair (keys, values) of all S tokens,
+            (B, H_kv, S, K) each
+        """
+        ### BEGIN SOLUTION
+        #: query = ...  # (B, H, T, K)
+        #: key, value = ..., ...  # (B, H_kv, T, K) each
+        few, groups = self.config.num_kv_heads, self.config.num_heads
+        query = split_heads(self.W_q(x), groups)  # (B, H, T, K)
+        key, value = split_heads(self.W_k(x), few), split_heads(self.W_v(x), few)
+        start = 0 if past is None else past[0].shape[2]
+        positions = torch.arange(start, start + x.shape[1])
+        query = mine.rotate(query, positions, self.config.base)
+        key = mine.rotate(key, positions, self.config.base)
+        if past is not None:
+            key = torch.cat([past[0], key], 2)  # (B, H_kv, S, K)
+            value = torch.cat([past[1], value], 2)
+        if mask is None:
+            mask = no_future(x.shape[1], key.shape[2])
+        shared = [part.repeat_interleave(groups // few, 1) for part in (key, value)]
+        mixed = attention(query, *shared, mask)  # (B, H, T, K)
+        return self.W_o(merge_heads(mixed)), (key, value)
+        ### END SOLUTION
+
+
+# %%
+check("12.F", GroupedQueryAttention)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# What is kept for the next call, and what is made from it only for this one? And at
+# which position does the first new token stand?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# `repeat_interleave(n, 1)` repeats each head n times in place: 0, 0, 1, 1. `repeat`
+# gives 0, 1, 0, 1. The length of the past is axis 2 of its keys.
+# </details>
+# <details><summary>Hint 3: pseudocode</summary>
+#
+# project and split, keys and values into few heads; positions from the length of the
+# past on; rotate queries and keys; append to the past; that pair is kept; repeat the
+# heads for the attention; join; W_o.
+# </details>
+
+# %% [markdown]
+# Count your own cache: how many bytes do the tensors hold that come back? What do you
+# expect for two heads and for one, if six have 46,080?
+
+# %%
+mine.take("12.F", GroupedQueryAttention)
+for heads in (6, 2, 1):
+    sizes = ModernConfig(100, d_model=48, num_heads=6, num_kv_heads=heads, d_head=24)
+    _, pair = mine.GroupedQueryAttention(sizes)(torch.randn(1, 40, 48))
+    held = sum(part.numel() * part.element_size() for part in pair)
+    print(f"{heads} heads of keys and values: {held:6,} bytes for 40 tokens")
+    assert held == 2 * heads * 24 * 40 * 4  # float32
+
+# %% [markdown] slide="skip"
+# What does it cost in quality? Ainslie and his colleagues report: little, with eight
+# heads of keys in a large model. This lesson has not measured it.
+
+# %% [markdown] slide="slide"
+# ## What went without a word
+#
+# Two more things are missing. **Biases** are gone from every matrix: the authors of
+# PaLM (Chowdhery et al. 2022, section 2) left them out and report that large models
+# trained more stably. And the output is no longer **tied**: it has a matrix of its own.
+# How much does that cost, in a small model and in a large one?
+
+# %% tags=["nbval-check-output"]
+with torch.device("meta"):  # only sizes exist there
+    gpt2 = gpt.GPT(gpt.GPTConfig(50_257, 1024, 768, 12, 12))
+whole = sum(p.numel() for p in gpt2.parameters())
+table = gpt2.embedding.weight.numel()
+print(f"GPT-2: a second table would add {table / whole:.0%} to {whole / 1e6:.0f} M")
+parts = counting.parameters(llama3)
+print(
+    f"Llama 3 8B: {parts['output'] / sum(parts.values()):.1%} are the output's matrix"
+)
+
+# %% [markdown] slide="skip"
+# For GPT-2 a second table would have been a luxury. Among eight billion parameters it
+# is a small share, and the table that reads no longer has to be the one that scores.
+# Small models of today still tie. What has *not* changed is pre-norm: the way past each
+# sublayer is free, and one more norm stands at the very end.
+
+# %% [markdown] slide="slide"
+# ## The whole, against the library
+#
+# The block below is that of lesson 10 with the new parts, taken from `mine`.
+
+# %% locked=true
+mine.take("12.A", RMSNorm)
+mine.take("12.D", SwiGLU)
+mine.take("12.F", GroupedQueryAttention)
+
+
+class ModernBlock(nn.Module):
+    """Look back, then think: a block of today's decoder."""
+
+    def __init__(self, config: ModernConfig) -> None:
+        super().__init__()
+        self.norm1 = mine.RMSNorm(config.d_model, config.eps)
+        self.attention = mine.GroupedQueryAttention(config)
+        self.norm2 = mine.RMSNorm(config.d_model, config.eps)
+        self.feed_forward = mine.SwiGLU(config.d_model, config.d_ff)
+
+    def forward(self, x, past=None, mask=None):
+        """(B, T, D) -> (B, T, D), and the pair of keys and values of all S tokens."""
+        found, pair = self.attention(self.norm1(x), past, mask)
+        x = x + found
+        return x + self.feed_forward(self.norm2(x)), pair
+
+
+# %% [markdown] exercise="12.G"
+# Build the model. There is no table of positions, and nothing is added to the
+# embedding. `past` has a pair for each block, and so has what you return.
+
+
+# %% exercise="12.G"
+class ModernGPT(nn.Module):
+    """Ids in, a score for every next token out.
+
+    Args:
+        config: vocab_size, d_model, num_layers, eps, and what a block needs
+    """
+
+    def __init__(self, config: ModernConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.d_model)
+        self.norm = mine.RMSNorm(config.d_model, config.eps)  # the last one
+        # Beside these: layers, an nn.ModuleList of blocks, and output, a matrix.
+        ### BEGIN SOLUTION
+        self.layers = nn.ModuleList(
+            ModernBlock(config) for _ in range(config.num_layers)
+        )
+        self.output = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        ### END SOLUTION
+        self.apply(gpt.initialise)  # small random numbers, as in lesson 10
+
+    def forward(
+        self, ids: Tensor, past: list | None = None, mask: Tensor | None = None
+    ) -> tuple[Tensor, list]:
+        """Score the next token at every place.
+
+        Args:
+            ids: (B, T), the new tokens
+            past: a pair of keys and values for each block; None at the beginning
+            mask: as in `GroupedQueryAttention`, for all blocks
+
+        Returns:
+            logits (B, T, V), and a new list with a pair for each block
+        """
+        ### BEGIN SOLUTION
+        x, new = self.embedding(ids), []  # (B, T, D)
+        for number, layer in enumerate(self.layers):
+            x, pair = layer(x, None if past is None else past[number], mask)
+            new.append(pair)
+        return self.output(self.norm(x)), new
+        ### END SOLUTION
+
+
+# %%
+check("12.G", ModernGPT)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# What goes from block to block, and what is collected on the way?
+# </details>
+# <details><summary>Hint 2: pseudocode</summary>
+#
+# look up; for each block: put x, its own pair of the past and the mask in, keep what
+# comes out, collect the pair; last norm; output.
+# </details>
+
+# %% [markdown] slide="subslide"
+# Now your model takes the weights of the Llama, and both read our sentence. The library
+# casts some steps to float32, whatever the model's dtype is, so expect a difference of
+# at most 1e-5 in float32, and of 1e-6 in float64.
+
+# %%
+mine.take("12.G", ModernGPT)
+
+
+def with_weights_of(theirs) -> nn.Module:
+    """Your model, with the weights of a Llama of `transformers`."""
+    config = read_config(theirs.config.to_dict())
+    model = mine.ModernGPT(config).to(theirs.dtype)
+    model.load_state_dict(from_transformers(theirs.state_dict(), config))
+    return model.eval()
+
+
+ids = tokenizer(TIRED, return_tensors="pt").input_ids  # (B=1, T)
+with torch.no_grad():
+    for dtype, close in ((torch.float32, 1e-5), (torch.float64, 1e-6)):
+        theirs = tiny("Llama", dtype)
+        ours = with_weights_of(theirs)
+        wanted = theirs(ids).logits  # (B, T, V)
+        gap = (ours(ids)[0] - wanted).abs().max().item()
+        print(f"{dtype}: largest difference {gap:.0e}")
+        assert gap < close and wanted.std() > 0.3
+print(mine)
+
+# %% [markdown] slide="skip"
+# Two things remain to be tested, because a server needs both: a cache, and texts of
+# different lengths side by side. Such texts are padded on the **left**, so that all of
+# them end in the last column. The mask hides the padding; a padded place may see
+# itself, because a row that sees nothing would become NaN. The positions of the shorter
+# text then begin late. Why does that do no harm?
+
+# %%
+short = tokenizer("The animal was tired.", return_tensors="pt").input_ids
+lost = ids.shape[1] - short.shape[1]
+both = torch.cat([ids, F.pad(short, (lost, 0))])  # (B=2, T), padded on the left
+real = torch.ones_like(both, dtype=torch.bool)
+real[1, :lost] = False
+
+
+def mask_for(real: Tensor, new: int) -> Tensor:
+    """(B, S) -> (B, 1, T, S): no future and no padding, but each place sees itself."""
+    length = real.shape[1]
+    past = torch.ones(new, length, dtype=torch.bool).tril(length - new)
+    itself = torch.eye(length, dtype=torch.bool)[-new:]
+    return past & real[:, None, None] | itself
+
+
+with torch.no_grad():
+    wanted = theirs(both, attention_mask=real.long()).logits[real]
+    past, pieces = None, []
+    for piece in both.split((5, 1, both.shape[1] - 6), 1):  # as if it were written
+        read = 0 if past is None else past[0][0].shape[2]
+        seen = real[:, : read + piece.shape[1]]
+        logits, past = ours(piece, past, mask_for(seen, piece.shape[1]))
+        pieces.append(logits)
+gap = (torch.cat(pieces, 1)[real] - wanted).abs().max().item()
+print(f"padded, in three pieces with a cache: largest difference {gap:.0e}")
+assert gap < 1e-6
+
+# %% [markdown] slide="slide"
+# ## Let it learn
+#
+# Train your decoder for a while on the sonnets of lesson 10, on pieces of 64
+# characters. Where will its loss begin?
+
+# %%
+train_text, held_out_text = split_text(load_text())
+characters = Characters.of(load_text())
+letters, held_out = characters.encode(train_text), characters.encode(held_out_text)
+sizes = ModernConfig(len(characters), d_model=64, d_head=16, num_layers=2, d_ff=172)
+STEPS = 250
+
+
+def next_letter_loss(model: nn.Module, text: Tensor) -> Tensor:
+    """Cross-entropy of the next character of pieces (B, T + 1), in nats."""
+    logits, _ = model(text[:, :-1])
+    return F.cross_entropy(logits.transpose(1, 2), text[:, 1:])
+
+
+def one_step(kind: type[nn.Module]) -> None:
+    """What a step of training does."""
+    next_letter_loss(kind(sizes), letters[:65][None]).backward()
+
+
+mine.take("12.G", ModernGPT, step=one_step)
+torch.manual_seed(12)
+writer = mine.ModernGPT(sizes)
+history = training.train(
+    writer,
+    windows(letters, batch_size=32, length=64, seed=0),
+    next_letter_loss,
+    torch.optim.AdamW(writer.parameters(), lr=4e-3, betas=(0.9, 0.98)),
+    STEPS,
+    schedule=lambda step: min(1, step / 30) * training.half_cosine(4e-3, step, STEPS),
+    clip=1.0,
+)
+print(f"loss at first {history.loss[0]:.2f}, at last {history.loss[-1]:.2f}")
+
+# %% [markdown]
+# Let it write, with its cache: after the first call it reads one character at a time.
+
+# %%
+draws = torch.Generator().manual_seed(1)
+new, past, text = characters.encode("Shall I compare")[None], None, "Shall I compare"
+with torch.no_grad():
+    for _ in range(120):
+        logits, past = writer.eval()(new, past)
+        chances = (logits[:, -1] / 0.7).softmax(-1)
+        new = torch.multinomial(chances, 1, generator=draws)
+        text += characters.decode(new[0])
+print(text)
+
+# %% [markdown] slide="subslide"
+# ### Beyond what it has trained on
+#
+# Your model has never seen two characters more than 63 places apart. Nothing stops it
+# from reading 256 at once. Draw what you expect for the bits per character along the
+# way. The control is the same model on pieces of 64.
+
+# %%
+rows = held_out[: len(held_out) // 257 * 257].view(-1, 257)  # (B, 256 + 1)
+
+
+def bits_along(model: nn.Module, rows: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Bits per character at each place, (T)."""
+    with torch.no_grad():
+        logits, _ = model(rows[:, :-1], None, mask)
+        lost = F.cross_entropy(logits.transpose(1, 2), rows[:, 1:], reduction="none")
+    return lost.mean(0) / math.log(2)
+
+
+at_once = bits_along(writer, rows)
+pieces = [bits_along(writer, rows[:, at : at + 65]) for at in (0, 64, 128, 192)]
+for number, piece in enumerate(pieces):
+    first, last = 64 * number, 64 * number + 63
+    bits = at_once[first : last + 1].mean().item()
+    print(f"places {first:3} to {last:3}: at once {bits:.2f} bits, "
+          f"in pieces {piece.mean().item():.2f}")  # fmt: skip
+assert at_once[128:].mean() > pieces[3].mean() + 0.5
+
+# %% [markdown] slide="skip"
+# In pieces the text costs about the same everywhere. Read at once, it costs a little
+# more just beyond the 64 characters of training, and far more after that. A rotation
+# can be computed for every distance, but what a head makes of it was learned, and only
+# up to 63. This is one small model, trained briefly. It shows that having no table of
+# positions does not mean having no limit; *Going further* has a remedy.
+
+# %% [markdown] slide="slide"
+# ## Old against new
+#
+# Is the new block better than the old one? This lesson makes no claim about that,
+# because it has not been measured here.
+
+# %% [markdown]
+# A fair answer takes more than two runs. Both blocks need the same number of parameters
+# and the same stories, each at its best learning rate, with three seeds, against steps
+# and against seconds. Then one part after the other goes back to GPT-2's. All this is
+# written down and waits to be run, 42 trainings, about six hours on one core: `python
+# -m tools.experiments blocks --seeds 0 1 2`. What do you expect it to say?
+
+# %% [markdown] slide="slide"
+# ## Going further
+#
+# From here on everything is optional: what a published model costs, one more change, a
+# window that slides, and what lies beyond a laptop.
+
+# %% [markdown] slide="slide"
+# ### What does it cost?
+#
+# A model's page on the Hub has a file `config.json`. It is enough to count what the
+# model needs, before a single weight is downloaded. Here are the entries of Llama 3 8B
+# that matter.
+
+# %% tags=["nbval-check-output"]
+published = counting.PUBLISHED["Llama 3 8B"]
+print(published.page, published.released)
+facts = {
+    name: published.facts[name]
+    for name in (
+        "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
+        "num_attention_heads", "num_key_value_heads", "tie_word_embeddings",
+    )
+}  # fmt: skip
+for name, value in facts.items():
+    print(f"  {name}: {value}")
+
+# %% [markdown] exercise="12.H"
+# Count three things: the parameters, the bytes of a cache in bfloat16 (two bytes for a
+# number), and the floating-point operations for one new token. If there is an entry
+# `head_dim`, it is the width of a head; otherwise that is hidden_size divided by the
+# number of heads.
+
+
+# %% exercise="12.H"
+def count_parameters(facts: dict) -> int:
+    """How many numbers a Llama learns, its norms included; a tied output is no more.
+
+    Args:
+        facts: what its config.json says
+    """
+    ### BEGIN SOLUTION
+    width, heads = facts["hidden_size"], facts["num_attention_heads"]
+    d_head = facts.get("head_dim") or width // heads
+    attention = 2 * (heads + facts["num_key_value_heads"]) * d_head * width
+    layer = attention + 3 * width * facts["intermediate_size"] + 2 * width
+    tables = 1 if facts["tie_word_embeddings"] else 2
+    table = facts["vocab_size"] * width
+    return facts["num_hidden_layers"] * layer + width + tables * table
+    ### END SOLUTION
+
+
+def cache_bytes(facts: dict, length: int) -> int:
+    """How many bytes the keys and values of one text of this length take."""
+    ### BEGIN SOLUTION
+    d_head = facts.get("head_dim") or (
+        facts["hidden_size"] // facts["num_attention_heads"]
+    )
+    token = 2 * facts["num_hidden_layers"] * facts["num_key_value_heads"] * d_head
+    return token * length * 2
+    ### END SOLUTION
+
+
+def flops_per_token(facts: dict, length: int) -> int:
+    """Operations of all matrix products for a new token that attends to `length`.
+
+    Two for each entry of a matrix, a product and a sum. The output is such a matrix,
+    also where it is tied; norms, rotations, the softmax and the look-up in the
+    embedding are left out.
+    """
+    ### BEGIN SOLUTION
+    width, heads = facts["hidden_size"], facts["num_attention_heads"]
+    d_head, layers = facts.get("head_dim") or width // heads, facts["num_hidden_layers"]
+    attention = 2 * (heads + facts["num_key_value_heads"]) * d_head * width
+    matrices = layers * (attention + 3 * width * facts["intermediate_size"])
+    matrices += facts["vocab_size"] * width
+    looks = layers * 2 * heads * d_head * length  # scores, and the sum of the values
+    return 2 * (matrices + looks)
+    ### END SOLUTION
+
+
+# %%
+check("12.H", count_parameters, cache_bytes, flops_per_token)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# Write down the shapes of the seven matrices of a block. Which of them depend on the
+# number of heads of keys?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# A score costs as many products as a head is wide, and so does adding a value. Every
+# head of queries does both with every token it attends to.
+# </details>
+
+# %%
+mine.take("12.H", count_parameters, cache_bytes, flops_per_token)
+for name in ("SmolLM2 135M", "Llama 3 8B"):
+    model = counting.PUBLISHED[name]
+    size = mine.count_parameters(model.facts)
+    cache = mine.cache_bytes(model.facts, 8192)
+    work = mine.flops_per_token(model.facts, 8192)
+    print(f"{name:13} ({model.released}): {size / 1e9:.3f} billion parameters,")
+    print(f"  {cache / 2**20:,.0f} MiB of cache and {work / 1e9:.1f} GFLOPs a token "
+          f"at 8,192 tokens")  # fmt: skip
+
+# %% [markdown] slide="slide"
+# ### One more change: Qwen3
+#
+# Qwen3 (Qwen Team 2025, section 2) norms every query and every key, head by head,
+# before they are rotated, so that no score can grow without limit. Your model needs one
+# line for that. W_q gives the queries of all heads, so put a norm of each head behind
+# it:
+
+# %%
+mine.take("12.A", RMSNorm)
+
+
+class HeadNorm(nn.Module):
+    """An RMS norm for each head, (..., H K) -> (..., H K)."""
+
+    def __init__(self, d_head: int, eps: float) -> None:
+        super().__init__()
+        self.norm, self.d_head = mine.RMSNorm(d_head, eps), d_head
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Norm what belongs to one head alone."""
+        return self.norm(x.unflatten(-1, (-1, self.d_head))).flatten(-2)
+
+
+theirs = tiny("Qwen3", torch.float64)
+config = read_config(theirs.config.to_dict())
+qwen = mine.ModernGPT(config).double()
+for layer in qwen.layers:
+    for name in ("W_q", "W_k"):
+        both_steps = nn.Sequential(
+            getattr(layer.attention, name), HeadNorm(config.d_head, config.eps)
+        )
+        setattr(layer.attention, name, both_steps.double())
+state = from_transformers(theirs.state_dict(), config)
+for name in list(state):  # W_q.weight is W_q.0.weight now, q_norm the norm behind it
+    renamed = name.replace("W_q.", "W_q.0.").replace("W_k.", "W_k.0.")
+    renamed = renamed.replace("q_norm.", "W_q.1.norm.").replace(
+        "k_norm.", "W_k.1.norm."
+    )
+    state[renamed] = state.pop(name)
+qwen.load_state_dict(state)
+with torch.no_grad():
+    gap = (qwen(ids)[0] - theirs(ids).logits).abs().max().item()
+print(f"largest difference from Qwen3: {gap:.0e}")
+assert gap < 1e-6
+
+# %% [markdown] slide="slide"
+# ### A window that slides
+#
+# Your writer loses its way beyond 64 characters. But who says that it has to look so
+# far back? Give it a **sliding window**: each character sees itself and the 63 before
+# it. No distance is then larger than in training, and a cache never needs more than 64
+# entries.
+
+# %% [markdown] exercise="12.J"
+# Write the mask, for the last `queries` of `keys` tokens. `window` counts the token
+# itself. The first `sinks` tokens of the text stay visible for all that come after
+# them; what these are good for you will see below.
+
+
+# %% exercise="12.J"
+def window_mask(queries: int, keys: int, window: int, sinks: int = 0) -> Tensor:
+    """Who sees whom, if everybody sees the nearest of the past and its beginning.
+
+    Args:
+        queries: T, the last tokens of the text
+        keys: S, all tokens of the text
+        window: how many tokens a token sees, itself included
+        sinks: how many at the beginning are seen besides
+
+    Returns:
+        (T, S), boolean, True = may attend; no token sees a later one
+    """
+    ### BEGIN SOLUTION
+    place = torch.arange(keys - queries, keys)[:, None]  # (T, 1)
+    column = torch.arange(keys)  # (S)
+    near = place - column < window
+    return (column <= place) & (near | (column < sinks))
+    ### END SOLUTION
+
+
+# %%
+check("12.J", window_mask)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# At which positions do the last T of S tokens stand? And how far back is a column then?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# A column of positions minus a row of positions gives a table of distances. Combine
+# conditions with `&` and `|`, in brackets.
+# </details>
+
+# %%
+mine.take("12.J", window_mask)
+windowed = bits_along(writer, rows, mine.window_mask(256, 256, 64))
+print(f"places 192 to 255: everything seen {at_once[192:].mean().item():.2f} bits, "
+      f"a window of 64 {windowed[192:].mean().item():.2f}")  # fmt: skip
+
+# %% [markdown]
+# At the far end the window brings the loss back to where it was on short pieces, and no
+# weight has changed: only distances that training has shown are left. Through two
+# layers a character can still hear of one 126 places back, because what it reads has
+# itself read. Mistral 7B (Jiang et al. 2023, arXiv 2310.06825) has such windows, of
+# 4,096 tokens.
+
+# %% [markdown] slide="subslide"
+# ### Attention sinks
+#
+# In many trained models a good part of the weight goes to the first token of the text,
+# whatever it is. A softmax has to give its weight to something, and a head that finds
+# nothing puts it where it does no harm. Such tokens are called **attention sinks**
+# (Xiao et al. 2023), and you have met one: `[CLS]`, in the head of lesson 02. Does the
+# storyteller have one too? It has 32 heads. Guess how much the strongest of them gives
+# to the first token.
+
+# %% tags=["nbval-check-output"]
+shares = [
+    weights[0, :, 8:, 0].mean(-1)  # (H), what tokens 8 and later give to the first
+    for weights in gpt.attention_weights(storyteller, story)
+]
+strongest = torch.stack(shares).max().item()
+print(f"storyteller: at most {strongest:.2f} on the first token")
+rows_on_cls = (head.weights[:, 0] > 0.5).sum().item()
+print(
+    f"lesson 02: {rows_on_cls} of {len(head.tokens)} words give more than 0.5 to [CLS]"
+)
+
+# %% [markdown]
+# The storyteller has none to speak of. So not every model has sinks, and a small one
+# may do without. Where a model has them, a window that slides away from the first token
+# takes the sink from all heads at once. Xiao and his colleagues report that the loss of
+# large models then rises steeply, and that it is enough to keep the first four tokens
+# in the cache. That is what `sinks` in your mask is for.
+
+# %% [markdown] slide="slide"
+# ### Beyond a laptop, in five numbers
+#
+# Each of the following has a literature of its own. One number for each says what it is
+# for.
+
+# %% [markdown]
+# **Mixture of experts.** A feed-forward is replaced by several, the experts, and a
+# small layer sends each token to a few of them. So a model can know more than it
+# computes. Mixtral 8x7B (Jiang et al. 2024, arXiv 2401.04088, table 1) has 8 experts in
+# each layer, and a token uses 2.
+
+# %% tags=["nbval-check-output"]
+mixtral = ModernConfig(32_000, 32_768, 4096, 32, 8, 128, 32, 14_336)
+counted = counting.parameters(mixtral)
+expert = counted["feed-forward"]
+others = sum(counted.values()) - expert
+print(f"held {(others + 8 * expert) / 1e9:.1f} billion, "
+      f"used for a token {(others + 2 * expert) / 1e9:.1f} billion")  # fmt: skip
+
+# %% [markdown]
+# **Long context.** The cache grows with the text, and with 128 thousand tokens it is as
+# large as the model. How RoPE is stretched for such lengths is the subject of *YaRN*
+# (Peng et al. 2023, arXiv 2309.00071).
+
+# %% tags=["nbval-check-output"]
+held = counting.cache_bytes(llama3, 131_072)
+weights_held = 2 * sum(counting.parameters(llama3).values())  # in bfloat16
+print(f"Llama 3 8B, 131,072 tokens: cache {held / 2**30:.0f} GiB, "
+      f"weights {weights_held / 2**30:.0f} GiB")  # fmt: skip
+
+# %% [markdown]
+# **Quantisation.** Weights are rounded to a few levels, so that they need fewer bits;
+# each row or small group has a scale of its own. Four bits make eight billion
+# parameters fit into a laptop. Here the matrices of the storyteller's blocks are
+# rounded to 15 levels, row by row, which is the plainest way. Better ones look at what
+# a weight is multiplied with (Frantar et al. 2022, *GPTQ*, arXiv 2210.17323).
+
+# %% tags=["nbval-check-output"]
+import copy
+
+rounded = copy.deepcopy(storyteller)
+with torch.no_grad():
+    for part in rounded.layers.modules():
+        if isinstance(part, nn.Linear):
+            scale = part.weight.abs().amax(1, keepdim=True) / 7
+            part.weight.copy_((part.weight / scale).round() * scale)
+    print(f"loss {loss(before):.2f}, rounded to four bits {loss(rounded(story)):.2f}")
+print(
+    f"Llama 3 8B: {weights_held / 1e9:.1f} GB in 16 bits, {weights_held / 4e9:.1f} in 4"
+)
+
+# %% [markdown]
+# **Speculative decoding.** A small model guesses some tokens, and the large one checks
+# all of them in a single call; what it would have drawn otherwise is replaced, so the
+# texts have the same distribution. If each guess is accepted with probability α, then
+# with γ guesses a call gives (1 − α^(γ+1)) / (1 − α) tokens on average (Leviathan et
+# al. 2023, arXiv 2211.17192, equation 1).
+
+# %% tags=["nbval-check-output"]
+accepted, guesses = 0.8, 4
+print(f"{(1 - accepted ** (guesses + 1)) / (1 - accepted):.2f} tokens for each call")
+
+# %% [markdown]
+# **Preference optimisation.** People, or programs, say which of two answers is better,
+# and the model learns to prefer it. DPO (Rafailov et al. 2023, arXiv 2305.18290) needs
+# no reward model: its loss looks at how much more likely than before each answer has
+# become. A model that has not moved pays ln 2.
+
+# %% tags=["nbval-check-output"]
+for better, worse in ((0.0, 0.0), (2.0, -2.0)):  # nats won by each of two answers
+    margin = torch.tensor(0.1 * (better - worse))  # β = 0.1
+    print(f"better {better:+.0f}, worse {worse:+.0f}: {-F.logsigmoid(margin):.3f}")
+
+# %% [markdown] exercise="12.K" slide="slide"
+# You maintain a GPT-2 of lesson 10's kind that answers questions about long documents,
+# on one machine whose memory is full. You may exchange one part of its block for
+# today's, and train again from the start. Which part do you choose, what will it change
+# for your users, and what would you measure before you believe that nothing got worse?
+# Write five or six sentences.
+
+# %% [markdown] answer="12.K"
+# ### BEGIN SOLUTION
+# **Model answer.** The memory is full because of the cache: keys and values of every
+# token, layer and head. So I choose grouped-query attention. With a quarter of the
+# heads of keys and values the cache of a document takes a quarter of the bytes, so four
+# times as many documents, or documents four times as long, fit beside the weights; the
+# length is still limited by the table of positions, which RoPE would lift, but that
+# frees no memory. RMS norm and SwiGLU would change next to nothing about the cache.
+# Before I believe that quality did not suffer I train both models with as many
+# parameters, on the same text, each at its best learning rate and with three seeds, and
+# compare the held-out loss with its spread. And because the loss is an average, I also
+# look at what my users need: questions whose answer stands far back in the document.
+#
+# **Rubric (3 points).** 1: names a part and what it does to memory or to length, with a
+# reason that is right. 1: says what the other changes would not do, or what the chosen
+# one leaves unsolved. 1: a fair comparison: equal size, a rate for each side, several
+# seeds, and a measure that fits the task.
+# ### END SOLUTION
+
+# %% [markdown] slide="slide"
+# ## What you can do now
+#
+# You can open the code of a current open model and read it: an RMS norm before each
+# sublayer, queries and keys that are rotated, few heads of keys for many of queries, a
+# feed-forward with a gate, no biases, an output of its own. You have written each of
+# these, your model gives a Llama's logits with a Llama's weights, and from its
+# `config.json` you can say what a model costs before you download it.
+#
+# This is the last lesson. What you have now is a way of working as much as a model:
+# build it small, compare it with something that you did not write, and claim what you
+# have measured. Take a model that you care about, and start with its block.
+
+# %% [markdown] slide="skip"
+# **References.** Zhang and Sennrich 2019, *Root Mean Square Layer Normalization* (arXiv
+# 1910.07467). Su et al. 2021, *RoFormer* (arXiv 2104.09864). Shazeer 2020, *GLU
+# Variants Improve Transformer* (arXiv 2002.05202). Ainslie et al. 2023, *GQA* (arXiv
+# 2305.13245). Touvron et al. 2023, *LLaMA* (arXiv 2302.13971). Chowdhery et al. 2022,
+# *PaLM* (arXiv 2204.02311). Xiao et al. 2023, *Efficient Streaming Language Models with
+# Attention Sinks* (arXiv 2309.17453). Beltagy et al. 2020, *Longformer* (arXiv
+# 2004.05150), for sliding windows. Qwen Team 2025, *Qwen3* (arXiv 2505.09388).
