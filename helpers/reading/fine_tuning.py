@@ -131,25 +131,6 @@ def keep_states(
     return found
 
 
-@torch.no_grad()
-def vectors_of(model: Any, rows: Sequence[dict], layers: int) -> Tensor:
-    """What the head reads of each review, (N, D), from states that were kept.
-
-    Args:
-        model: as `load_classifier` returns it
-        rows: what `keep_states` returned
-        layers: how many of them it ran
-    """
-    from helpers.reading.mean_classifier import UpperLayers
-
-    upper = UpperLayers(model.eval(), layers)
-    found = [
-        upper.vectors(batch["states"], batch["attention_mask"])
-        for batch in (pad_batch(rows[n : n + 43]) for n in range(0, len(rows), 43))
-    ]
-    return torch.cat(found)
-
-
 def fine_tune(
     model: nn.Module,
     rows: Sequence[dict],
