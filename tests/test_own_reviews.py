@@ -84,7 +84,7 @@ def test_wrong_rows_are_named_in_one_sentence(tmp_path, wrong, said):
 def test_a_row_that_lacks_a_column_is_named(tmp_path):
     file = written(tmp_path)
     file.write_text(file.read_text() + "\n3\n")
-    with pytest.raises(ReviewsError, match="line 209 has no text: each row"):
+    with pytest.raises(ReviewsError, match="line 208 has no text: each row"):
         own_reviews.read(file)
 
 
