@@ -566,7 +566,7 @@ for name, right in bags.items():
 best_bag = max(bags, key=lambda name: bags[name].mean())
 
 # %% [markdown] slide="skip"
-# The bags reach about half, where guessing gives a fifth. But how sure are such
+# The best bags reach half, where guessing gives a fifth. But how sure are such
 # numbers? Had chance picked 215 other test reviews, the share of right answers would
 # have been a little different. The **standard error** of an accuracy p over n reviews,
 # √(p (1 − p) / n), says by how much it typically differs: with p = 0.5 and n = 215, by
@@ -1257,15 +1257,16 @@ assert not bundled or max(trials["50 reviews"]) < min(trials["300 reviews"])
 # %% [markdown] answer="9.M"
 # ### BEGIN SOLUTION
 # **Model answer.** Chance is 20 %, and every trial is above it. More reviews help
-# clearly: of ten seeds the worst with 300 is better than the best with 50. Order and
-# schedule change less than another seed does, so here I can't tell them from luck.
-# About half of the mistakes of the fine-tuned model are off by one star, where 40 % of
+# clearly: of ten seeds the worst with 300 is better than the best with 50. With the
+# same order the ranges of the seeds overlap, so I can't tell it from luck; a constant
+# rate is some three points worse on average, which is less than the standard error of
+# 215 test reviews. About half of the mistakes of the fine-tuned model are off by one star, where 40 % of
 # all possible ones are, so neighbours are a part of it and not all. I suspect, without
 # having measured it, that a larger encoder would gain more than tricks of the loop.
 #
 # **Rubric (4 points).** 1: compares with chance or a baseline. 1: number of reviews,
-# with numbers. 1: treats order and schedule as undecided, with the spread over seeds.
-# 1: neighbouring stars, or says what is only suspected.
+# with numbers. 1: compares order and schedule with the spread over seeds, and does not
+# claim more. 1: neighbouring stars, or says what is only suspected.
 # ### END SOLUTION
 
 # %% [markdown] slide="slide"
