@@ -166,7 +166,7 @@ assert not bundled or (len(hit), len(every_text)) == (208, 1075)
 # **self-supervised**.
 
 # %% [markdown] slide="notes"
-# **3 minutes.** Ask: read the row *bank*. Which of the models knows, at this word, that
+# **2 minutes.** Ask: read the row *bank*. Which of the models knows, at this word, that
 # money is meant?
 #
 # Expect: "BERT, and ELMo". ELMo's two networks meet only after both have read.
@@ -307,7 +307,15 @@ for row, asked in zip(inputs, labels != -100, strict=True):
 # The encoder gives D numbers for each token. To guess a word you need V scores: a
 # linear layer of width D, GELU, a layer norm, then a linear layer to the vocabulary.
 
-# %% [markdown] exercise="9.B"
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: which of the four steps changes the width? Which one has no
+# weights?
+#
+# Expect: the last one; GELU.
+#
+# Say: that is exercise 9.B, two lines, in the lab. Now let it learn.
+
+# %% [markdown] exercise="9.B" slide="subslide"
 # Write what this head does with the vectors. The three layers with weights are there.
 
 
@@ -394,7 +402,7 @@ assert loss_unseen < by_counts - 1 and abs(history.loss[0] - no_idea) < 0.5
 assert len(words) == 377 + 5
 
 # %% [markdown] slide="notes"
-# **3 minutes.** Ask: what has it learned when it crosses the orange line? And what is
+# **2 minutes.** Ask: what has it learned when it crosses the orange line? And what is
 # there to learn below it?
 #
 # Expect: "the frequent words"; then the neighbours, and that adjectives follow *too*.
@@ -425,7 +433,14 @@ for hole in ("tired", "because"):
 # `transformers` has a class for each kind of task. The body's weights come from the
 # checkpoint. The head for your labels can't: nobody has trained it.
 
-# %% [markdown] exercise="9.C"
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: the checkpoint knows words. Where is the layer that gives stars?
+#
+# Expect: "in the checkpoint". It is not there, and the library draws one at random.
+#
+# Say: what the library says about it on loading is worth reading.
+
+# %% [markdown] exercise="9.C" slide="subslide"
 # Which class and which argument give **one of five** labels for a whole text?
 
 
@@ -486,7 +501,7 @@ show("largest confidence", verdicts.max(), digits=2)
 assert not bundled or 0 < (verdicts.argmax(-1) == 1).sum() < 10
 
 # %% [markdown] slide="notes"
-# **3 minutes.** Ask, before you press: which weights will be missing? And what does a
+# **2 minutes.** Ask, before you press: which weights will be missing? And what does a
 # head with random weights say of a happy sentence?
 #
 # Expect: "negative half of the time". It is a coin, and an unsure one.
@@ -502,7 +517,7 @@ assert not bundled or 0 < (verdicts.argmax(-1) == 1).sum() < 10
 # class takes that of the first token, `[CLS]`. Another way is the mean of all real
 # tokens, which you used for the search of lesson 04.
 
-# %% [markdown] exercise="9.D"
+# %% [markdown] exercise="9.D" slide="subslide"
 # Write both. `attention_mask` is 1 for real tokens and 0 for padding.
 
 
@@ -610,12 +625,12 @@ assert not bundled or gap > 4 * error
 # smaller than the others. What does a mean of batch means do with its reviews?
 
 # %% [markdown] slide="notes"
-# **5 minutes.** Ask, before you press: ten losses, eight of 2 and two of 9, in batches
+# **1 minute.** Ask, before you press: ten losses, eight of 2 and two of 9, in batches
 # of 8 and 2. Mean of the means? Mean over all?
 #
 # Expect: "the same". It is 5.5 against 3.4.
 #
-# Say: you dictate 9.E, I type. Ask what must be off: dropout, and the graph.
+# Say: two reviews of ten got half of the weight.
 
 # %% tags=["nbval-check-output"] slide="fragment"
 losses = torch.tensor([2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 9.0, 9.0])  # 10 reviews
@@ -623,10 +638,19 @@ batched = losses.split(8)  # 8 and 2
 show("mean of batch means", torch.stack([one.mean() for one in batched]).mean(), 2)
 show("mean over all reviews", losses.mean(), 2)
 
-# %% [markdown] exercise="9.E"
+# %% [markdown] exercise="9.E" slide="subslide"
 # Write the evaluation. Each batch is a dict with `input_ids`, `attention_mask` and
 # `labels`; the model returns `.logits` and, given labels, `.loss`, the mean over the
 # batch.
+
+
+# %% [markdown] slide="notes"
+# **4 minutes.** Say: you dictate, I type.
+#
+# Ask: what must be off while we only ask: in the layers, and in autograd?
+#
+# Expect: `eval()` is found, the graph is forgotten. Then they add up means of batches,
+# which they have just seen to be wrong; let the check say so.
 
 
 # %% exercise="9.E"
@@ -690,7 +714,7 @@ print(f"untrained head, 43 reviews: loss {loss:.3f}, accuracy {accuracy:.0%}")
 # - **frozen layers** below, a rate of its own for the head.
 
 # %% [markdown] slide="notes"
-# **4 minutes.** Ask: the body is trained, the head is random. What happens to the body
+# **3 minutes.** Ask: the body is trained, the head is random. What happens to the body
 # in the first steps at full rate?
 #
 # Expect: "it is spoilt". Say: that is what the small rate, the warm-up and the frozen
@@ -708,7 +732,7 @@ print(f"untrained head, 43 reviews: loss {loss:.3f}, accuracy {accuracy:.0%}")
 # trained at all. What they say of a review never changes, so it can be computed once
 # and kept, and a pass over the data (an **epoch**) gets cheaper.
 
-# %% [markdown] exercise="9.F"
+# %% [markdown] exercise="9.F" slide="subslide"
 # Write both: an AdamW with a learning rate of 5e-5, the classic for BERT, and one epoch
 # over the batches. The schedule moves once per batch.
 
@@ -791,7 +815,7 @@ show_figure(
 )
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: at which loss does it have to begin? And where does one epoch end?
+# **1 minute.** Ask: at which loss does it have to begin? And where does one epoch end?
 #
 # Expect: ln 5, which is 1.6: a coin with five sides.
 #
@@ -831,7 +855,7 @@ show_figure(
 )
 
 # %% [markdown] slide="notes"
-# **3 minutes.** Ask: is the encoder better than the best bag? What else would you want
+# **2 minutes.** Ask: is the encoder better than the best bag? What else would you want
 # to see?
 #
 # Expect: "the bars hardly overlap". Say: the same reviews, so the gap has an error of
@@ -1185,7 +1209,7 @@ check("9.L", star_probabilities)
 # if told so. Its result can be unpacked into the model with two stars.
 # </details>
 
-# %%
+# %% slide="skip"
 show("stars", star_probabilities(model, tokenizer, test_texts[:3]), digits=2)
 
 # %% [markdown] slide="slide"
