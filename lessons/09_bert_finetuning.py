@@ -1284,9 +1284,10 @@ assert not bundled or max(trials["50 reviews"]) < min(trials["300 reviews"])
 # clearly: of ten seeds the worst with 300 is better than the best with 50. With the
 # same order the ranges of the seeds overlap, so I can't tell it from luck; a constant
 # rate is some three points worse on average, which is less than the standard error of
-# 215 test reviews. About half of the mistakes of the fine-tuned model are off by one star, where 40 % of
-# all possible ones are, so neighbours are a part of it and not all. I suspect, without
-# having measured it, that a larger encoder would gain more than tricks of the loop.
+# 215 test reviews. About half of the mistakes of the fine-tuned model are off by one
+# star, where 40 % of all possible ones are, so neighbours are a part of it and not all.
+# I suspect, without having measured it, that a larger encoder would gain more than
+# tricks of the loop.
 #
 # **Rubric (4 points).** 1: compares with chance or a baseline. 1: number of reviews,
 # with numbers. 1: compares order and schedule with the spread over seeds, and does not

@@ -7,8 +7,9 @@
 The batch of the recipe is shared out among them, so the steps are the same. The result
 is one checkpoint, in safetensors, with its tokenizer and `history.json`. It replaces an
 earlier one as a whole. `--csv my_reviews.csv` takes your own reviews: columns `label`,
-0 to 4, the stars minus one, and `text`. A run that was stopped or killed goes on when it is started
-again with the same options; until then its state lies in a folder beside the result.
+0 to 4, the stars minus one, and `text`. A run that was stopped or killed goes on when
+it is started again with the same options; until then its state lies in a folder beside
+the result.
 """
 
 import argparse
