@@ -1282,12 +1282,11 @@ assert not bundled or max(trials["50 reviews"]) < min(trials["300 reviews"])
 # ### BEGIN SOLUTION
 # **Model answer.** Chance is 20 %, and every trial is above it. More reviews help
 # clearly: of ten seeds the worst with 300 is better than the best with 50. With the
-# same order the ranges of the seeds overlap, so I can't tell it from luck; a constant
-# rate is some three points worse on average, which is less than the standard error of
-# 215 test reviews. About half of the mistakes of the fine-tuned model are off by one
-# star, where 40 % of all possible ones are, so neighbours are a part of it and not all.
-# I suspect, without having measured it, that a larger encoder would gain more than
-# tricks of the loop.
+# same order the ranges overlap, so I can't tell it from luck; a constant rate is some
+# three points worse, less than the standard error of 215 test reviews. About half of
+# the mistakes are off by one star, where 40 % of all possible ones are, so neighbours
+# are a part of it. I suspect, without having measured it, that a larger encoder would
+# gain more.
 #
 # **Rubric (4 points).** 1: compares with chance or a baseline. 1: number of reviews,
 # with numbers. 1: compares order and schedule with the spread over seeds, and does not
