@@ -6,20 +6,40 @@
 # You need: lesson 04. Time: {minutes}. Run in one go, the notebook takes {run time} on
 # one core, most of it for the fine-tuning: start that, then read on.
 
-# %% [markdown] slide="subslide"
-# At the end of this lesson you can
+# %% [markdown] slide="notes"
+# **1 minute.** Say: so far you trained every model from nothing. Today somebody else
+# has done most of the work, and you teach the result your own task.
 #
-# - say what BERT learned before you met it, and write its two training tasks;
-# - cut words into pieces as its tokenizer does;
-# - load a checkpoint with a fresh head, and know what the fresh head knows;
-# - fine-tune it, evaluate it without fooling yourself, and beat honest baselines;
-# - run the same loop on several processes.
+# Ask: who has used a model that they did not train? What did they have to add?
+#
+# Expect: "a prompt", "nothing". Today it is a layer of 1,925 numbers.
 
 # %% [markdown] slide="notes"
-# 45 minutes: the keyword rule (4), who sees what and *bank* (6), 9.A on the board (6),
-# 9.C and the rates (6), start the fine-tuning cell now, baselines and stop words (6),
-# untrained heads (5), evaluation (6), results and why not better (6). 9.D, 9.E, 9.L and
-# the challenge are for the lab. Usual trouble: students tune on the test split.
+# Start the fine-tuning cell, with all cells above it, before the class. Leave 9.B to
+# 9.D, 9.F, 9.G and everything below Going further for the lab. Usual trouble: students
+# tune on the test split.
+
+# %% [markdown] slide="slide"
+# ## A sentence with a hole
+#
+# > The [MASK] barked all night.
+#
+# You know the word. How? You looked at what stands on both sides of the hole, and you
+# know something about the world.
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask, before you press: for each sentence, which word would you write?
+# Which one will a model not know that has read nothing but stories?
+#
+# Expect: floor or chair, dog, bed; and Paris, which is the trap.
+#
+# Say: what it has read is what it knows. It was never told what a dog is.
+
+# %% [markdown] slide="skip"
+# Below is a small BERT that comes with this course. It has learned by filling in holes,
+# thousands of them in each minute of its training, in stories about one small made-up
+# world. Nobody told it what a dog is. Before you run the cells, write a word of your
+# own for each hole, and say which sentence it will get wrong.
 
 # %%
 import random
@@ -29,258 +49,205 @@ from torch import Tensor, nn
 
 from helpers import pretrained, show, training
 from helpers.checks import check
+from helpers.corpora.language import pairs as little_language
 from helpers.figures import bert as draw
 from helpers.figures import show_figure
 from helpers.figures.training import loss_curve
-from helpers.reading import baselines, fine_tuning, reviews
+from helpers.models.bert import MaskedLanguageModel
+from helpers.models.encoder import Encoder
+from helpers.reading import baselines, fine_tuning, reviews, small_trials
+from helpers.student.own_parts import OwnParts
 from helpers.text import masked_language as mlm
 
 _ = torch.manual_seed(9)
-bundled = pretrained.source() == "bundled"
 
-# %% [markdown]
+# %% slide="fragment"
+reader, guesser = pretrained.load_tokenizer("guesser"), pretrained.load_guesser()
+first = {}
+for sentence in ("I sat on the [MASK].", "The [MASK] barked all night.",
+                 "Anna looked for the key. She looked under the [MASK].",
+                 "Paris is the capital of [MASK]."):  # fmt: skip
+    guesses = mlm.fill_in(guesser, reader, sentence)
+    first[sentence] = guesses[0][0]
+    print(sentence, "|", ", ".join(f"{word} {share:.0%}" for word, share in guesses))
+assert list(first.values())[:3] == ["floor", "dog", "bed"] and "france" not in first
+
+# %% [markdown] slide="skip"
+# It knows floors, dogs and beds. Paris does not occur in its world, so it names
+# something from the kitchen. That is the idea of this lesson: to guess hidden words, a
+# model has to learn something about what words mean, and it learns what it has read,
+# nothing else. Now a sentence of your own. Can you find a hole that it fills better
+# than you expected, and one where it has no idea?
+
+# %%
+yours = "The cat slept on the [MASK]."
+for word, share in mlm.fill_in(guesser, reader, yours):
+    print(f"{word:12}{share:6.1%}", "#" * round(50 * share))
+
+# %% [markdown] slide="skip"
+# At the end of this lesson you can
+#
+# - say what BERT learned before you met it, and write its training task;
+# - load a checkpoint with a fresh head, and know what the fresh head knows;
+# - fine-tune it, evaluate it without fooling yourself, and beat honest baselines;
+# - do all this with reviews of your own, on one process or on several.
+#
 # **Letters in shape comments**: `B` batch (reviews), `T` tokens, `D` d_model, `V`
 # vocabulary. With `COURSE_SOURCE=hub` the same cells take `bert-base-cased` and 1,000
 # reviews of `Yelp/yelp_review_full`; a GPU is then advisable. What the text says about
 # numbers is about the bundled encoder and reviews.
 
 # %% [markdown] slide="slide"
-# ## Why: count the nice words?
+# ## Why not count the nice words?
 #
-# 1,075 reviews, 1 to 5 stars, written for this course. Columns and label names are
-# those of the Yelp set, whose licence does not allow copies. The **label** is the
-# number of stars minus one.
+# 1,075 reviews with 1 to 5 stars. They were written for this course, one by one, **by a
+# language model**: no customer wrote them, and none of the shops exists.
 
-# %%
-FOLD = 2
-dataset = reviews.load(FOLD)
-print({name: len(rows) for name, rows in dataset.items()}, dataset["train"].features)
-example = dataset["train"][100]
-print(reviews.stars(example["label"]), "|", example["text"])
+# %% [markdown] slide="notes"
+# **3 minutes.** Read one review aloud, and let them give stars by show of hands.
+#
+# Ask: start at three stars, add one for *great* and its like, take one off for *awful*.
+# How often is that right?
+#
+# Expect: "half". It is no better than guessing, 20 %.
+#
+# Say: partly that is how these reviews were made. Who wrote your data, and why?
 
-# %% [markdown]
-# First idea, as old as the field: a regular expression that counts nice and nasty
-# words. Start at three stars, add one for *great*, take one off for *awful*.
+# %% [markdown] slide="skip"
+# The **label** of a review is its number of stars minus one, 0 to 4, as in the Yelp set
+# whose licence does not allow copies. The data are cut into five equal parts, called
+# **folds**. One fold is the test split, which no model of this lesson sees while it
+# learns, and the other four are the training split. Which fold is which will matter
+# more than you may think. If you have reviews of your own, put them into a CSV file
+# with the columns `label` and `text`, name it below, and all cells of this lesson work
+# on yours; a row that is wrong is named.
 
-# %% tags=["nbval-check-output"]
+# %% slide="skip"
+FOLD, OWN = 2, None  # or OWN = "my_reviews.csv", beside this notebook
+dataset = reviews.load(FOLD, OWN)
+bundled = pretrained.source() == "bundled" and OWN is None
+print({name: len(rows) for name, rows in dataset.items()})
+for row in dataset["test"].select(range(2)):
+    print("\n" + row["text"])
+
+# %% [markdown] slide="skip"
+# How many stars did the writer mean? Say two numbers, then run
+# `[reviews.stars(label) for label in dataset["test"][:2]["label"]]` in a cell of your
+# own. Labelling by hand is the most expensive way: at a minute each, 18 hours for all
+# of them. The cheapest is a rule that starts at three stars, adds one for each word of
+# praise and takes one off for each word of blame. How often will it be right?
+
+# %% tags=["nbval-check-output"] slide="fragment"
 hits = baselines.keywords_right(dataset["test"])
 keyword_accuracy = hits.mean()
 print("praise:", baselines.PRAISE)
 print("blame: ", baselines.BLAME)
 show("accuracy of the keyword rule", keyword_accuracy, digits=3)
 assert not bundled or keyword_accuracy < 0.27  # chance is 0.2
-
-# %% [markdown]
-# Five labels, equally frequent: guessing gives 20 %. The rule is no better than that.
-# People rarely write *great*; they write that they hugged the waiter. Be the second
-# baseline yourself: how many stars did these three writers mean?
-
-# %% tags=["nbval-check-output"]
-for row in dataset["test"].select(range(3)):
-    print(row["text"], "\n")
+every_text = [*dataset["train"]["text"], *dataset["test"]["text"]]
+used = {*baselines.PRAISE.split(), *baselines.BLAME.split()}
+hit = [text for text in every_text if used & set(baselines.words_of(text))]
+assert not bundled or (len(hit), len(every_text)) == (208, 1075)
 
 # %% [markdown] slide="skip"
-# <details><summary>What the writers meant</summary>
-#
-# Run `[reviews.stars(label) for label in dataset["test"][:3]["label"]]`. Labelling by
-# hand is the best baseline there is, and the dearest: a minute each makes 18 hours for
-# 1,075 reviews.
-# </details>
+# With five labels, equally frequent, guessing is right in 20 % of the cases, and the
+# rule is hardly better. Do people never write *great*? Be careful: these are not
+# people. The language model was asked for reviews that show rather than tell, and only
+# 208 of the 1,075 contain any of the 20 words. So the result says that *these* texts
+# can't be judged by keywords. On reviews of real customers the same rule may do much
+# better, and you should try it before anything else. What a data set can teach depends
+# on who wrote it, and why.
 
 # %% [markdown] slide="slide"
 # ## One encoder, read first, used for anything
 #
-# **BERT** stands for *bidirectional encoder representations from Transformers*: lesson
-# 04's encoder, trained on raw text, with no labels but the text itself
-# (*self-supervised*). Then you add a small head and train a little more for your own,
-# **downstream** task: ratings, answers to questions, names in a text.
+# **BERT**: *bidirectional encoder representations from Transformers* (Devlin et al.
+# 2019). It is lesson 04's encoder, trained on raw text. No labels but the text itself:
+# **self-supervised**.
 
-# %% [markdown]
-# The original read BooksCorpus (800 million words) and the English Wikipedia (2,500
-# million): whole documents, not shuffled sentences, to get long stretches that belong
-# together (Devlin et al. 2019). One of its tasks needs them, too: it asks what comes
-# next. That was dear. Fine-tuning is cheap, and you do it today.
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: read the row *bank*. Which of the models knows, at this word, that
+# money is meant?
+#
+# Expect: "BERT, and ELMo". ELMo's two networks meet only after both have read.
+#
+# Say: GPT sees *I made a* and nothing of *deposit*. In BERT every layer sees both
+# sides. That is what bidirectional means, and why it can fill holes.
 
-# %% slide="subslide"
+# %%
 show_figure(
     draw.contexts(["I", "made", "a", "bank", "deposit"]),
     "Four grids: which words each word's vector may use. BERT: all. GPT: itself and "
     "everything to the left. ELMo: two LSTMs, one sees the left, one the right side.",
 )
 
-# %% [markdown]
-# Read the row *bank*. GPT's vector knows *I made a* and nothing of *deposit*. ELMo has
-# an LSTM for each direction and glues their results together; neither sees both sides
-# at once. In BERT every layer does: that is what "deeply bidirectional" means.
+# %% [markdown] slide="skip"
+# Training happens twice. First comes **pre-training**: the original read books and the
+# English Wikipedia, 3,300 million words, and learned to guess what was hidden from it.
+# That was expensive, and it is done once. Then you put a small new layer on top, a
+# **head**, and train a little more on your own, **downstream** task, such as ratings.
+# This is **fine-tuning**, and you do it today. In the picture, which part do the two
+# heads share, and which part starts from random numbers?
 
-# %% [markdown]
-# Does it show? Look up *bank* in five sentences. A static table (lesson 01) has one
-# row for it. The encoder gives another vector each time; here from layer 4 of 6, as the
-# last one was trained to sum up whole sentences.
-
-# %%
-texts = ["We sat on the bank of the river.", "The boat lay by the grassy bank.",
-         "I made a bank deposit.", "The bank gave us a loan.",
-         "She paid the cheque into the bank."]  # fmt: skip
-tokenizer, encoder = pretrained.load_tokenizer(), pretrained.load_encoder()
-bank = tokenizer.convert_tokens_to_ids("bank")
-static, contextual = [], []
-for text in texts:
-    batch = tokenizer(text, return_tensors="pt")
-    place = batch["input_ids"][0].tolist().index(bank)
-    with torch.no_grad():
-        states = encoder(**batch, output_hidden_states=True).hidden_states
-        contextual.append(states[4][0, place])
-        static.append(encoder.get_input_embeddings().weight[bank])
-
-# %%
-cosines = {}
-for name, vectors in (("static", static), ("contextual", contextual)):
-    unit = nn.functional.normalize(torch.stack(vectors), dim=-1)  # (5, D)
-    cosines[name] = unit @ unit.T
+# %% slide="subslide"
 show_figure(
-    draw.similarities(cosines, ["sat on the", "grassy", "deposit", "loan", "cheque"]),
-    "Cosines between the five vectors of bank. Static: all 1. Contextual: the banks of "
-    "rivers agree best with each other, and so do the three banks for money.",
+    draw.two_heads(),
+    "Six tokens, among them [CLS] and [MASK], go into one large box, BERT, and each "
+    "comes out as a vector. From the vector at [MASK] an arrow leads to a masked "
+    "language head and on to a score for each of V words. From all vectors lines lead "
+    "to a mean, a linear layer and a score for each of five labels.",
 )
 
-# %% tags=["nbval-check-output"]
-water = torch.tensor([True, True, False, False, False])
-same = (water[:, None] == water) & ~torch.eye(5, dtype=torch.bool)
-across = water[:, None] != water
-found = cosines["contextual"]
-show("least alike with the same meaning", found[same].min(), digits=2)
-show("most alike with different ones", found[across].max(), digits=2)
-assert not bundled or found[same].min() > found[across].max()
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: which part is pretrained, and which one starts with random
+# numbers?
+#
+# Expect: most see it. Ask for the shapes: what does the left head get, what the right?
+#
+# Say: the left one reads one vector for each review, the right one a vector for each
+# hole.
 
 # %% [markdown] slide="slide"
-# ## Pieces of words
+# ## Guess the hidden words
 #
-# Before a model reads, a tokenizer cuts. Whole words need a huge table and still miss
-# some; characters make long sequences that mean little each. BERT takes the middle,
-# **WordPiece**: frequent words whole, rare ones in pieces. `##` marks a piece that
-# continues a word.
+# **Masked language modelling.** Select 15 % of the tokens. Of these
+#
+# - 80 % become `[MASK]`,
+# - 10 % become a random token,
+# - 10 % stay as they are.
+#
+# The model is asked for the original at all of them, with both sides in sight.
 
-# %% tags=["nbval-check-output"]
-print(tokenizer.tokenize("tokenization of untokenizable words"))
-print(tokenizer.tokenize("I love Paris"))
-print(f"{len(tokenizer):,} pieces in the vocabulary")
-
-# %% [markdown]
-# This vocabulary is *uncased*: the text is made small first, so *Paris* and *paris* are
-# one word. A published exercise asks for "bert **uncased**" and names
-# `bert-base-cased`. Ask a tokenizer which one it is; don't trust a headline.
-
-# %% [markdown]
-# By hand, with the pieces *un, ##break, ##able, ##a, ##b*: from *unbreakable* take the
-# longest piece that begins it, *un*. From *breakable* the longest with `##` before it,
-# *##break*. Then *##able*, not *##a*. Done. If nothing fits at some point, the **whole
-# word** becomes `[UNK]`.
-
-# %% [markdown] exercise="9.A"
-# Write this for one word: always the longest piece that fits, from the left.
-
-
-# %% exercise="9.A"
-def wordpiece(word: str, vocab) -> list[str]:
-    """Cut a word into pieces of a vocabulary.
-
-    Args:
-        word: not empty, no spaces; capital letters count as they are
-        vocab: set or dict of pieces; those that continue a word begin with "##"
-
-    Returns:
-        The pieces, or ["[UNK]"] if the word can't be cut to its end.
-    """
-    ### BEGIN SOLUTION
-    pieces, start = [], 0
-    while start < len(word):
-        mark = "##" if start > 0 else ""
-        for end in range(len(word), start, -1):
-            if mark + word[start:end] in vocab:
-                break
-        else:
-            return ["[UNK]"]
-        pieces.append(mark + word[start:end])
-        start = end
-    return pieces
-    ### END SOLUTION
-
-
-# %%
-check("9.A", wordpiece)
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: why not always `[MASK]`? Think of a review.
+#
+# Expect: silence. Say: a review has no `[MASK]`. If any token may be a wrong one, the
+# model has to keep a good vector for each.
+#
+# Ask: which share of *all* tokens becomes `[MASK]`? It is 12 %, not 80 %.
 
 # %% [markdown] slide="skip"
-# <details><summary>Hint 1: a question</summary>
-#
-# At which end of the rest do you begin to try, to meet the longest piece first?
-# </details>
-# <details><summary>Hint 2: a pointer</summary>
-#
-# Two loops: the outer one walks through the word, the inner one shortens the candidate.
-# Python's `for ... else` says what happens if no candidate fits.
-# </details>
-# <details><summary>Hint 3: pseudocode</summary>
-#
-# while something is left: try the rest, then the rest without its last letter, and so
-# on, with the mark in front unless the word begins here; take the first one that is in
-# the vocabulary; if there is none, give the word up.
-# </details>
+# In the paper's example *my dog is hairy*, the word *hairy* becomes `[MASK]`, or
+# *apple*, or stays *hairy*. Why such a mixture? The texts that you care about contain
+# no `[MASK]`. A model that is only ever asked there may neglect all other tokens, and
+# it is their vectors that your head will read. If any token may be the wrong one, it
+# has to keep a good vector for each.
 
-# %% [markdown]
-# Your function against the library's, on every word of the test reviews:
-
-# %%
-vocab = tokenizer.get_vocab()
-words = {word for text in dataset["test"]["text"] for word in text.split()}
-plain = sorted(word for word in words if word.isascii() and word.isalpha())
-plain = [word.lower() for word in plain]
-wrong = [word for word in plain if wordpiece(word, vocab) != tokenizer.tokenize(word)]
-print(f"{len(plain) - len(wrong)} of {len(plain)} words cut the same way", wrong[:5])
-
-# %% [markdown] exercise="9.B"
-# **Why do we tokenize at all?** A model could read letters, or whole words. Explain in
-# five sentences what each would cost, what pieces buy, and what they do to a word that
-# nobody has seen before.
-
-# %% [markdown] answer="9.B"
-# ### BEGIN SOLUTION
-# **Model answer.** A network computes with numbers, so text has to become a sequence of
-# ids from a fixed list, and each id gets a vector that is learned. With whole words the
-# list never ends: a word that was not in the training text has no id, and rare words
-# have vectors that hardly learned anything. With letters the list is tiny and nothing
-# is unknown, but sequences become five times as long, attention costs the square of the
-# length, and a single letter means little. Pieces are the compromise: frequent words
-# stay whole, rare ones are put together from pieces that have been seen often, so a new
-# word such as "untokenizable" is still readable, and its pieces hint at its meaning.
-# The price: cuts need not follow meaning ("unto, ##ken"), and the cutting belongs to
-# the checkpoint: another tokenizer's ids mean nothing to it.
-#
-# **Rubric (2 points).** 1: names the cost of words (unknown, rare, huge table) and of
-# letters (length). 1: says what happens to an unseen word, or that vocabulary and
-# checkpoint belong together.
-# ### END SOLUTION
-
-# %% [markdown] slide="slide"
-# ## Task one: guess the hidden words
-#
-# **Masked language modelling.** Select 15 % of the tokens and ask the model for them,
-# with both sides in sight. Of the selected ones 80 % become `[MASK]`, 10 % a random
-# token, 10 % stay. In the paper's example *my dog is hairy*, *hairy* becomes `[MASK]`,
-# or *apple*, or stays *hairy*.
-
-# %% [markdown]
-# Why not always `[MASK]`? Your downstream texts have no `[MASK]`. A model that is only
-# asked there may neglect all other tokens. If any token may be a wrong one, it has to
-# keep a good vector for each. And mind the base: of *all* tokens 12 % become `[MASK]`,
-# 1.5 % random. It is tokens that are counted, not words.
-
-# %% [markdown] exercise="9.C"
+# %% [markdown] exercise="9.A" slide="subslide"
 # Write the masking. `special` marks what must never be selected: `[CLS]`, `[SEP]` and
 # padding. Where nothing is asked the label is −100, which `F.cross_entropy` skips.
 
 
-# %% exercise="9.C"
+# %% [markdown] slide="notes"
+# **5 minutes.** Say: you dictate, I type.
+#
+# Ask: how many random numbers decide over one token? From which ids do the labels come?
+#
+# Expect: one draw for everything; then 80 % of *all* tokens become `[MASK]`. Make that
+# mistake and let the check talk.
+
+
+# %% exercise="9.A"
 def mask_tokens(
     ids: Tensor, special: Tensor, mask_id: int, vocab_size: int
 ) -> tuple[Tensor, Tensor]:
@@ -297,6 +264,7 @@ def mask_tokens(
         labels: (B, T), the original id where a token was selected, else -100
     """
     ### BEGIN SOLUTION
+    #: selected = ...  # (B, T), boolean
     selected = (torch.rand(ids.shape) < 0.15) & ~special
     labels = torch.where(selected, ids, -100)
     fate = torch.rand(ids.shape)
@@ -308,7 +276,7 @@ def mask_tokens(
 
 
 # %%
-check("9.C", mask_tokens)
+check("9.A", mask_tokens)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -326,100 +294,32 @@ check("9.C", mask_tokens)
 # ids where it lies between the two cuts; both only where chosen; nothing in place.
 # </details>
 
-# %%
+# %% slide="skip"
+tokenizer, encoder = pretrained.load_tokenizer(), pretrained.load_encoder()
 ids, special = mlm.padded(["my dog is hairy and my cat is not"] * 3, tokenizer)
 inputs, labels = mask_tokens(ids, special, tokenizer.mask_token_id, len(tokenizer))
 for row, asked in zip(inputs, labels != -100, strict=True):
     print(tokenizer.decode(row), "| asked at", asked.nonzero()[:, 0].tolist())
 
 # %% [markdown] slide="slide"
-# ## Task two: does this sentence follow?
-#
-# Two sentences go in at once: `[CLS] first [SEP] second [SEP]`. In half of the pairs
-# the second follows the first in its document; in the other half it comes from
-# somewhere else. The vector at `[CLS]` has to tell. How does the model know where one
-# sentence ends?
-
-# %% tags=["nbval-check-output"]
-pair = tokenizer("He bought a gallon of milk.", "Penguins are flightless.")
-tokens = tokenizer.convert_ids_to_tokens(pair["input_ids"])
-print("token:  ", " ".join(f"{token:9}" for token in tokens))
-print("segment:", " ".join(f"{number:<9}" for number in pair["token_type_ids"]))
-
-# %% [markdown]
-# By more than `[SEP]`: each token also gets a **segment** vector, 0 or 1, added to word
-# and position (you loaded that table in 4.F). *##less* is no misprint, it is a piece.
-
-# %% [markdown] exercise="9.D"
-# Write the pairs for documents that are lists of sentences. Each sentence that has a
-# next one begins one pair, in order. Strangers come from **another** document. All is
-# drawn anew for each pair, by `random.random()` and `random.choice(...)`.
-
-
-# %% exercise="9.D"
-def sentence_pairs(documents: list[list[str]]) -> list[tuple[str, str, bool]]:
-    """Make pairs, half of them real.
-
-    Args:
-        documents: two or more, each a list of sentences in order
-
-    Returns:
-        (first, second, is_next) for each sentence with a next one in its document;
-        with probability 1/2 second is that next one and is_next is True, else second
-        is any sentence of any other document, drawn for this pair.
-    """
-    ### BEGIN SOLUTION
-    pairs = []
-    for document in documents:
-        others = [other for other in documents if other is not document]
-        for first, following in zip(document[:-1], document[1:], strict=True):
-            if random.random() < 0.5:
-                pairs.append((first, following, True))
-            else:
-                stranger = random.choice(random.choice(others))
-                pairs.append((first, stranger, False))
-    return pairs
-    ### END SOLUTION
-
-
-# %%
-check("9.D", sentence_pairs)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint 1: a question</summary>
-#
-# How many pairs does a document of five sentences give?
-# </details>
-# <details><summary>Hint 2: a pointer</summary>
-#
-# `zip` a document with itself, shifted by one. A stranger takes two choices: which
-# document, which sentence.
-# </details>
-
-# %%
-random.seed(1)
-documents = [text.split(". ") for text in dataset["train"]["text"][:4]]
-for first, second, is_next in sentence_pairs(documents)[:4]:
-    print(f"{is_next!s:5} {first[:38]:38} | {second[:38]}")
-
-# %% [markdown]
-# BERT's training loss is the sum of two means: the **negative log**-likelihood of the
-# hidden tokens and that of the right answer about the pair. (The paper's appendix, and
-# many after it, say "likelihood"; one would not want that small.) Later work dropped
-# the second task and lost nothing (Liu et al. 2019, RoBERTa). GPT has one task only:
-# say the next token, from the left side alone (lessons 10 and 11).
-
-# %% [markdown] slide="slide"
 # ## A head that guesses words
 #
-# The encoder gives vectors of D numbers. To guess a word you need V scores: one more
+# The encoder gives D numbers for each token. To guess a word you need V scores: a
 # linear layer of width D, GELU, a layer norm, then a linear layer to the vocabulary.
 
-# %% [markdown] exercise="9.E"
-# Write this head.
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: which of the four steps changes the width? Which one has no
+# weights?
+#
+# Expect: the last one; GELU.
+#
+# Say: that is exercise 9.B, two lines, in the lab. Now let it learn.
+
+# %% [markdown] exercise="9.B" slide="subslide"
+# Write what this head does with the vectors. The three layers with weights are there.
 
 
-# %% exercise="9.E"
+# %% exercise="9.B"
 class MaskedLanguageHead(nn.Module):
     """From vectors in context to scores of all words: linear, GELU, norm, linear.
 
@@ -428,153 +328,123 @@ class MaskedLanguageHead(nn.Module):
 
     def __init__(self, d_model: int, vocab_size: int):
         super().__init__()
-        ### BEGIN SOLUTION
         self.dense = nn.Linear(d_model, d_model)
         self.norm = nn.LayerNorm(d_model)
         self.decoder = nn.Linear(d_model, vocab_size)
-        ### END SOLUTION
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(..., D) -> logits (..., V)."""
         ### BEGIN SOLUTION
-        bent = nn.functional.gelu(self.dense(hidden))
-        return self.decoder(self.norm(bent))
+        activated = nn.functional.gelu(self.dense(hidden))
+        return self.decoder(self.norm(activated))
         ### END SOLUTION
 
 
 # %%
-check("9.E", MaskedLanguageHead)
+check("9.B", MaskedLanguageHead)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
 #
-# Two linear layers, `dense` and `decoder`, and one `norm`; the activation has no
-# weights. Which layer changes the width?
+# `nn.functional.gelu` has no weights. In which order does the sentence above the
+# exercise name the four steps?
 # </details>
 
-# %% [markdown]
-# Now train it. The bundled encoder came without such a head, so yours starts from
-# nothing, on top of lesson 04's encoder with real weights. Two lines to compare with:
-# knowing nothing gives ln V, and knowing only how **frequent** each word is gives the
-# loss computed below.
+# %% [markdown] slide="skip"
+# Now train a BERT from nothing, with your masking and your head on the course's
+# encoder. A real language would take days, so take the little one of lesson 06, with
+# 377 different words and sentences such as *The knight chases the wolf because it is
+# weak.* Among the training sentences *animal* and *street* never stand together. Two
+# losses to compare with: knowing nothing costs ln V, and knowing only how **frequent**
+# each word is gives that of word counts. Draw the curve that you expect, then run the
+# cells.
 
-# %%
-from helpers.models.bert import MaskedLanguageModel
-from helpers.models.encoder import bert_encoder
-from helpers.student.own_parts import OwnParts
-
+# %% slide="skip"
 mine = OwnParts()
-mine.take("9.C", mask_tokens)
-mine.take("9.E", MaskedLanguageHead)
+mine.take("9.A", mask_tokens)
+mine.take("9.B", MaskedLanguageHead)
 
-# %%
-train_texts, test_texts = (list(dataset[name]["text"]) for name in ("train", "test"))
-starts = [" ".join(text.split()[:25]) for text in train_texts]  # short, so quick
-test_starts = [" ".join(text.split()[:25]) for text in test_texts]
-hidden_words = next(mlm.masked_batches(test_starts, tokenizer, 100, seed=0))
-no_idea = float(torch.tensor(len(tokenizer)).log())
-by_counts = mlm.count_loss(starts, hidden_words[1], tokenizer)
+parts = little_language.split_pairs(little_language.sentence_pairs("de", 6000))
+learned, unseen = ([pair.source for pair in part] for part in parts)
+words = mlm.word_tokenizer(learned + unseen)
 
-# %%
 _ = torch.manual_seed(9)
-body = bert_encoder(encoder.state_dict(), encoder.config.num_attention_heads)
-guesser = MaskedLanguageModel(body, mine.MaskedLanguageHead)
-batches = mlm.masked_batches(starts, tokenizer, 8, 1, mine.mask_tokens)
-optimizer = torch.optim.AdamW(mlm.weights_to_train(guesser, rate=2e-4, head_rate=1e-3))
-history = training.train(guesser, batches, mlm.masked_loss, optimizer, 40)
-guesser.eval()
-with torch.no_grad():
-    learned = mlm.masked_loss(guesser, hidden_words).item()
-print(f"ln V {no_idea:.2f}, word counts {by_counts:.2f}, after 40 steps {learned:.2f}")
-assert not bundled or learned < no_idea - 2
+body = Encoder(len(words), d_model=64, num_heads=4, d_ff=128, num_layers=2, dropout=0.0)
+small_bert = MaskedLanguageModel(body, mine.MaskedLanguageHead, tied=False)
+batches = mlm.masked_batches(learned, words, 64, seed=1, hide=mine.mask_tokens)
+optimizer = torch.optim.AdamW(small_bert.parameters(), lr=5e-3)
+steps = 300
 
-# %%
-show_figure(
-    draw.falling(history.loss, by_counts, no_idea),
-    "The loss at hidden words over 40 steps falls from above 10 to about 7, the line "
-    "of word counts alone.",
+
+def rate(step: int) -> float:
+    """Up for 30 steps, then down in a straight line."""
+    return 5e-3 * min(step / 30, (steps + 1 - step) / (steps - 30))
+
+
+history = training.train(
+    small_bert, batches, mlm.masked_loss, optimizer, steps, schedule=rate
 )
 
-# %%
-for text in ("The [MASK] was cold and the waiter was rude.", "I sat on the [MASK]."):
-    guessed = mlm.guesses(guesser, tokenizer, text)
-    print(text, ", ".join(f"{word} {share:.1%}" for word, share in guessed))
+# %% slide="subslide"
+hidden_words = next(mlm.masked_batches(unseen, words, 200, seed=0))
+small_bert.eval()
+with torch.no_grad():
+    loss_unseen = mlm.masked_loss(small_bert, hidden_words).item()
+no_idea = float(torch.tensor(len(words)).log())
+by_counts = mlm.count_loss(learned, hidden_words[1], words)
+print(f"on sentences with new pairs of words: {loss_unseen:.2f}")
+show_figure(
+    draw.falling(history.loss, by_counts, no_idea),
+    "The loss at hidden words over 300 steps. It begins at the line of no idea, "
+    "crosses that of word counts within the first fifty steps, and goes on falling.",
+)
+assert loss_unseen < by_counts - 1 and abs(history.loss[0] - no_idea) < 0.5
+assert len(words) == 377 + 5
 
-# %% [markdown]
-# First it learns which tokens are frequent, commas among them: with 40 steps of 8 short
-# texts it gets about as far as counting. Only then do the neighbours begin to count.
-# BERT took a million steps of 256 sequences. The principle is the same to the letter.
-
-# %% [markdown] slide="slide"
-# ## The competition: bags of words
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: what has it learned when it crosses the orange line? And what is
+# there to learn below it?
 #
-# Before you fine-tune anything, know what is easy. A **bag of words** counts words and
-# forgets their order; logistic regression learns a weight for each. With TF-IDF rare
-# words count more; with pairs of neighbours *not good* gets an entry of its own.
-
-# %% [markdown] exercise="9.F"
-# Asked how to build a sentiment model, a course offered: BERT without preprocessing;
-# **removing stop words** with spaCy, then basic machine learning; counting by regular
-# expressions; labelling by hand. It called the second "most correct". Try it: which
-# words are **left** of this sentence, in order, once the stop words are gone? Call the
-# list or tuple of these words `left`.
-
-
-# %% locked=true
-stop_words = baselines.stop_words()
-sentence = "the food was not good and i would never come back"
-print(len(stop_words), "stop words, for example", sorted(stop_words)[100:112])
-
-# %% exercise="9.F"
-### BEGIN SOLUTION
-left = tuple(word for word in sentence.split() if word not in stop_words)
-### END SOLUTION
-
-# %%
-check("9.F", left)
+# Expect: "the frequent words"; then the neighbours, and that adjectives follow *too*.
+#
+# Say: BERT did this for a million steps of 256 sequences. Nothing else was different.
 
 # %% [markdown] slide="skip"
-# <details><summary>Hint: a pointer</summary>
-#
-# `sentence.split()` gives the words, `word in stop_words` says whether one goes.
-# </details>
-
-# %% [markdown]
-# What does it cost to leave stop words out? Four bags on this fold:
+# The line of word counts is crossed early: which words are frequent is quickly learned.
+# What lies below that line can only come from the words around a hole. Ask it about our
+# sentence. What will it put after *too*, and what in place of *because*?
 
 # %%
-bags = {
-    name: baselines.right(name, dataset["train"], dataset["test"])
-    for name in baselines.BAGS
-}
-for name, right in bags.items():
-    print(f"{name:32} {right.mean():.1%}")
-if bundled:
-    whole, cut = (bags[f"word counts{end}"] for end in ("", " without stop words"))
-    assert whole.mean() - cut.mean() > 0.04
-best_bag = max(bags, key=lambda name: bags[name].mean())
+TIRED = "The animal did not cross the street because it was too tired."
+for hole in ("tired", "because"):
+    sentence = TIRED.replace(hole, "[MASK]")
+    guessed = mlm.guesses(small_bert, words, sentence)
+    print(sentence, "|", ", ".join(f"{word} {share:.0%}" for word, share in guessed))
 
-# %% [markdown]
-# What is left of the sentence, *food, good, come*, reads like five stars. The list
-# throws away *not, never, no, n't, but, very*, which is what ratings hang on.
-
-# %% [markdown]
-# On all five fifths together: 49.4 % with stop words, 41.0 % without; TF-IDF of words
-# and pairs is the best bag with 52.7 % (`python -m tools.experiments baselines`).
-# So that quiz has it the wrong way round: a model that reads order wants the text as it
-# is, and even a bag wants its *not*. 52.7 % is what we have to beat.
+# %% [markdown] slide="skip"
+# It is almost sure of *because*, and after *too* it offers what an animal may be,
+# *tired* among it. BERT took a million steps of 256 sequences, and it had a second
+# task, which you find in *Going further*. The principle is the same. Change `steps` to
+# 1,000 and see what it says then.
 
 # %% [markdown] slide="slide"
-# ## Load a pretrained encoder with a fresh head
+# ## A fresh head on a pretrained body
 #
-# `transformers` has a class for each kind of task. The encoder's weights come from the
-# checkpoint. The head for your labels can't.
+# `transformers` has a class for each kind of task. The body's weights come from the
+# checkpoint. The head for your labels can't: nobody has trained it.
 
-# %% [markdown] exercise="9.G"
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: the checkpoint knows words. Where is the layer that gives stars?
+#
+# Expect: "in the checkpoint". It is not there, and the library draws one at random.
+#
+# Say: what the library says about it on loading is worth reading.
+
+# %% [markdown] exercise="9.C" slide="subslide"
 # Which class and which argument give **one of five** labels for a whole text?
 
 
-# %% exercise="9.G"
+# %% exercise="9.C"
 def load_five(folder: str):
     """Load a checkpoint for the classification of whole texts.
 
@@ -592,126 +462,66 @@ def load_five(folder: str):
 
 
 # %%
-check("9.G", load_five)
+check("9.C", load_five)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a pointer</summary>
 #
-# Type `transformers.AutoModelFor` and press Tab. The argument is spelled like what it
-# counts.
+# Run `import transformers` in a cell of your own, then type `transformers.AutoModelFor`
+# and press Tab. The argument is spelt like what it counts. Load from `folder`.
 # </details>
 
-# %%
-with pretrained.quiet():  # hides the loading bar, and the report for this block alone
-    print(load_five(pretrained.path("encoder")).classifier)
+# %% [markdown] slide="skip"
+# The bundled encoder is a small relative of BERT, MiniLM: 6 layers of width 384. What
+# was missing in its checkpoint? The library says so when it is asked. Then ask the
+# fresh head about a happy sentence, with ten different seeds. How often will it find
+# it positive, and how sure will it be?
 
-# %% [markdown]
-# Now ask what was **missing**. The library reports it on loading, unless someone has
-# silenced it: a published notebook calls `set_verbosity_error()` on top, and the report
-# that would have explained its result never appears. So ask for it by name:
-
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="subslide"
 from transformers import BertForSequenceClassification
 
 folder = pretrained.path("encoder")
-with pretrained.quiet():
+with pretrained.quiet():  # no loading bar
     fresh, report = BertForSequenceClassification.from_pretrained(
         folder, num_labels=5, output_loading_info=True
     )
 print("missing, so drawn at random:", sorted(report["missing_keys"]))
 
-# %% [markdown]
-# The head is random. What does an untrained head know? With one on `bert-base-uncased`
-# that notebook printed "Positive, 0.55" for *I love how this transformer model works!
-# It's amazing!* and was content. Load ours ten times, ten seeds:
-
-# %% tags=["nbval-check-output"]
 joy = tokenizer("I love how this transformer model works! It's amazing!",
                 return_tensors="pt")  # fmt: skip
 verdicts = []
 for seed in range(10):
-    _ = torch.manual_seed(seed)
-    with pretrained.quiet(), torch.no_grad():
-        coin = BertForSequenceClassification.from_pretrained(folder, num_labels=2)
-        verdicts.append(coin(**joy).logits.softmax(-1)[0])
+    draws = torch.Generator().manual_seed(seed)
+    head = 0.02 * torch.randn(encoder.config.hidden_size, 2, generator=draws)
+    with torch.no_grad():
+        verdicts.append((fresh.bert(**joy).pooler_output[0] @ head).softmax(-1))
 verdicts = torch.stack(verdicts)  # (seeds, labels)
 print("positive in", int((verdicts.argmax(-1) == 1).sum()), "of 10 seeds")
 show("largest confidence", verdicts.max(), digits=2)
 assert not bundled or 0 < (verdicts.argmax(-1) == 1).sum() < 10
 
-# %% [markdown]
-# A coin, and an unsure one. Before you believe a classifier, look at what **every**
-# seed says, and at examples whose answer you know. Now write the asking itself.
-
-# %% [markdown] exercise="9.H"
-# Return the probabilities of the labels for a list of texts. Mind what must be off when
-# a model is only asked, and what belongs to the ids. BERT has 512 positions: have the
-# tokenizer cut longer texts there, which is its option `truncation`.
-
-
-# %% exercise="9.H"
-def star_probabilities(model, tokenizer, texts: list[str]) -> Tensor:
-    """How likely is each label, for each text?
-
-    Args:
-        model: of transformers, for sequence classification; called as model(**batch),
-            returns an object with .logits (B, labels)
-        tokenizer: the one that belongs to it
-        texts: B of them, of any length
-
-    Returns:
-        (B, labels), each row sums to 1
-    """
-    ### BEGIN SOLUTION
-    model.eval()
-    batch = tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
-    with torch.inference_mode():
-        logits = model(**batch).logits  # (B, labels)
-    return logits.softmax(-1)
-    ### END SOLUTION
-
-
-# %%
-check("9.H", star_probabilities)
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask, before you press: which weights will be missing? And what does a
+# head with random weights say of a happy sentence?
+#
+# Expect: "negative half of the time". It is a coin, and an unsure one.
+#
+# Say: a tutorial printed "Positive, 0.55" here and was content. Always ask several
+# seeds, and examples whose answer you know.
 
 # %% [markdown] slide="skip"
-# <details><summary>Hint 1: a question</summary>
+# The head is a coin. Before you believe a classifier, ask it with several seeds, and
+# about examples whose answer you know.
 #
-# Which two things that training needs are in the way here: one in the layers, one in
-# autograd?
-# </details>
-# <details><summary>Hint 2: a pointer</summary>
-#
-# The tokenizer takes a list, fills short texts up, cuts long ones and returns tensors,
-# if told so. Its result can be unpacked into the model with two stars.
-# </details>
+# The encoder gives T vectors, and the head wants one for the whole text. The library's
+# class takes that of the first token, `[CLS]`. Another way is the mean of all real
+# tokens, which you used for the search of lesson 04.
 
-# %%
-show("stars", star_probabilities(fresh, tokenizer, test_texts[:3]), digits=2)
-
-# %% [markdown]
-# A trap of the same exercise elsewhere: one row of a data set has no batch axis. Read
-# the message like a map: how many axes were expected, how many came?
-
-# %% tags=["nbval-check-output"]
-one = tokenizer(test_texts[0], truncation=True)
-try:
-    fresh(torch.tensor(one["input_ids"]))  # (T,), not (B, T)
-except ValueError as error:
-    print(f"{type(error).__name__}: {error}")
-
-# %% [markdown] slide="slide"
-# ## What does the head read?
-#
-# The encoder gives T vectors, the head wants one. The library takes the first token,
-# `[CLS]`, through one more layer. Another way is the mean of all real tokens. Write
-# both.
-
-# %% [markdown] exercise="9.J"
-# `attention_mask` is 1 for real tokens and 0 for padding, as in `transformers`.
+# %% [markdown] exercise="9.D" slide="subslide"
+# Write both. `attention_mask` is 1 for real tokens and 0 for padding.
 
 
-# %% exercise="9.J"
+# %% exercise="9.D"
 def first_and_mean(hidden: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
     """Two ways to one vector per text.
 
@@ -731,7 +541,7 @@ def first_and_mean(hidden: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tens
 
 
 # %%
-check("9.J", first_and_mean)
+check("9.D", first_and_mean)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -740,94 +550,110 @@ check("9.J", first_and_mean)
 # vector is multiplied by its own 0 or 1?
 # </details>
 
-# %% [markdown]
-# Which one is better is a question about how the checkpoint was trained. Ours compared
-# **means** of tokens (lesson 04's search). In our trials on fold 4, one seed each, the
-# mean got 64 % and the first token 54 %. So `helpers.reading.mean_classifier` reads the
-# mean; it is the library's class with another `forward`.
+# %% [markdown] slide="skip"
+# Which of them suits a checkpoint depends on how it was trained. The makers of ours
+# trained it to compare sentences by the mean of their tokens, so the mean is where it
+# keeps what it knows about a text. `helpers.reading.mean_classifier`, which we shall
+# fine-tune, is the library's class with a head that reads the mean.
 
 # %% [markdown] slide="slide"
-# ## From a data set to batches
+# ## Know what is easy
 #
-# `datasets` applies a function to all rows with `map`. Choose your rows **before** you
-# map. A published notebook maps all 700,000 Yelp reviews, padded to 512 tokens, and
-# then keeps 2,000: 350 times the work.
+# A **bag of words** counts words and forgets their order. **Logistic regression**, a
+# linear layer with a softmax, learns a weight for each word and label. With **TF-IDF**,
+# a word that few reviews have counts more.
 
-# %% tags=["nbval-check-output"]
-some = dataset["train"].shuffle(seed=42).select(range(300))  # first choose, then map
-encoded = reviews.encode(some, tokenizer)
-lengths = torch.tensor([len(row["ids"]) for row in encoded])
-print("tokens: from", lengths.min().item(), "to", lengths.max().item())
-print(f"700,000 rows for 2,000: {700_000 / 2_000:.0f} times the work")
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: which of these would you have taken without thinking? What does a
+# bag make of *not good*?
+#
+# Expect: two entries, *not* and *good*. With pairs of neighbours it has one of its own.
+#
+# Say: whoever leaves out the stop words leaves out *not*. That is 9.G, in the lab.
 
-# %% tags=["nbval-check-output"]
-from datasets import disable_progress_bars
+# %% slide="fragment"
+bags = {
+    name: baselines.right(name, dataset["train"], dataset["test"])
+    for name in baselines.BAGS
+}
+for name, right in bags.items():
+    print(f"{name:32} {right.mean():.1%}")
+best_bag = max(bags, key=lambda name: bags[name].mean())
 
-disable_progress_bars()
+# %% [markdown] slide="skip"
+# The best bags reach half, where guessing gives a fifth. But how sure are such
+# numbers? Had chance picked 215 other test reviews, the share of right answers would
+# have been a little different. The **standard error** of an accuracy p over n reviews,
+# √(p (1 − p) / n), says by how much it typically differs: with p = 0.5 and n = 215, by
+# 3.4 points. Two of them to each side hold the truth nineteen times in twenty. So what
+# do you make of the order of the four bags above?
 
+# %% [markdown] slide="subslide"
+# **More reviews to test on, without writing any.** Let each of the five folds be the
+# test split once, and train five times. Then every review is tested once, by a model
+# that has not seen it. The answers are **pooled**, put together and counted once.
 
-def cut(rows: dict) -> dict:
-    """Texts to ids; not padded yet, and not tensors yet."""
-    return tokenizer(rows["text"], truncation=True, max_length=512)
+# %% [markdown] slide="notes"
+# **3 minutes.** Ask: 215 test reviews, 50 % right. How far off may this be? Then: how
+# many reviews does one need to halve that?
+#
+# Expect: "1 %". It is 3.4 points, and four times as many.
+#
+# Say: two models that answer the same questions are compared question by question. Most
+# differences cancel, so the error of the gap is smaller than one expects.
 
+# %% slide="fragment"
+splits = [reviews.load(fold, OWN) for fold in range(5)]
+two = ["word counts", "word counts without stop words"]
+all_folds = baselines.pooled(two, splits)
+apart = all_folds[two[0]].astype(float) - all_folds[two[1]]  # 1, 0 or -1 for each
+gap, error = 100 * apart.mean(), 100 * apart.std(ddof=1) / len(apart) ** 0.5
+for name, right in all_folds.items():
+    print(f"{name:32} {right.mean():.1%} of {len(right)} reviews")
+print(f"stop words are worth {gap:.1f} points, standard error {error:.1f}")
+assert not bundled or gap > 4 * error
 
-mapped = some.select(range(2)).map(cut, batched=True)
-mapped.set_format("pt", columns=["input_ids"], output_all_columns=True)
-for row in mapped:
-    print(tuple(row["input_ids"].shape), reviews.stars(row["label"]))
-
-# %% [markdown]
-# And pad as little as you can. Three ways to lay 300 reviews into batches of 16: all to
-# 512 tokens (`padding="max_length"`), each batch to its longest review, or reviews of
-# similar length together.
-
-# %%
-by_length = reviews.training_batches(encoded, 16, seed=0)
-plain = [reviews.pad_batch(encoded[n : n + 16]) for n in range(0, 288, 16)]
-shares = {"all to 512": 1 - lengths[:288].float().mean().item() / 512}
-for name, laid in (("each batch to its longest", plain), ("similar ones", by_length)):
-    real = torch.cat([batch["attention_mask"].flatten() for batch in laid])
-    shares[name] = 1 - real.float().mean().item()
-show_figure(
-    draw.padding_shares(shares),
-    "Shares of padding: all to 512, nearly nine tenths; each batch to its longest, "
-    "about a quarter; similar lengths together, a few percent.",
-)
-assert not bundled or shares["all to 512"] > 0.8 and shares["similar ones"] < 0.1
-
-# %% [markdown]
-# Padding is computed and thrown away. The logits are the same, as long as the mask
-# tells the model where it is:
-
-# %% tags=["nbval-check-output"]
-batch = dict(plain[0])
-labels = batch.pop("labels")
-wide = {name: nn.functional.pad(value, (0, 100)) for name, value in batch.items()}
-with torch.no_grad():
-    near, far = (fresh.eval()(**some).logits for some in (batch, wide))
-    unmasked = fresh(wide["input_ids"]).logits
-print("100 more places of padding, same logits:", torch.allclose(near, far, atol=1e-4))
-print("the same without the mask:", torch.allclose(near, unmasked, atol=1e-4))
+# %% [markdown] slide="skip"
+# Now the difference is clear: it is several times its standard error. Pooled in the
+# same way, TF-IDF of words and pairs is the best of the four bags, with 52.7 %; on the
+# one fold above it comes third.
 
 # %% [markdown] slide="slide"
 # ## Evaluate, honestly
 #
 # Two numbers on the whole test split: mean loss and accuracy. The last batch is often
-# smaller than the others. A mean of batch means then weighs its reviews more.
+# smaller than the others. What does a mean of batch means do with its reviews?
 
-# %% tags=["nbval-check-output"]
+# %% [markdown] slide="notes"
+# **1 minute.** Ask, before you press: ten losses, eight of 2 and two of 9, in batches
+# of 8 and 2. Mean of the means? Mean over all?
+#
+# Expect: "the same". It is 5.5 against 3.4.
+#
+# Say: two reviews of ten got half of the weight.
+
+# %% tags=["nbval-check-output"] slide="fragment"
 losses = torch.tensor([2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 9.0, 9.0])  # 10 reviews
 batched = losses.split(8)  # 8 and 2
 show("mean of batch means", torch.stack([one.mean() for one in batched]).mean(), 2)
 show("mean over all reviews", losses.mean(), 2)
 
-# %% [markdown] exercise="9.K"
+# %% [markdown] exercise="9.E" slide="subslide"
 # Write the evaluation. Each batch is a dict with `input_ids`, `attention_mask` and
 # `labels`; the model returns `.logits` and, given labels, `.loss`, the mean over the
 # batch.
 
 
-# %% exercise="9.K"
+# %% [markdown] slide="notes"
+# **4 minutes.** Say: you dictate, I type.
+#
+# Ask: what must be off while we only ask: in the layers, and in autograd?
+#
+# Expect: `eval()` is found, the graph is forgotten. Then they add up means of batches,
+# which they have just seen to be wrong; let the check say so.
+
+
+# %% exercise="9.E"
 def evaluate(model, batches) -> tuple[float, float]:
     """Mean loss and accuracy over all reviews of all batches.
 
@@ -854,7 +680,7 @@ def evaluate(model, batches) -> tuple[float, float]:
 
 
 # %%
-check("9.K", evaluate)
+check("9.E", evaluate)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -873,49 +699,45 @@ check("9.K", evaluate)
 # added up; divide both sums by the number of reviews.
 # </details>
 
-# %%
+# %% slide="skip"
 test_rows = reviews.encode(dataset["test"], tokenizer)
-some_batches = reviews.in_order(test_rows[:100])
-loss, accuracy = evaluate(fresh, some_batches)
-print(f"untrained head, 100 reviews: loss {loss:.3f}, accuracy {accuracy:.0%}")
-
-# %% [markdown]
-# Chance: ln 5 = 1.609 and 20 %. One seed may be lucky, so ten random heads on the same
-# 100 reviews:
-
-# %%
-with torch.no_grad():
-    pooled = torch.cat(
-        [
-            fresh.bert(batch["input_ids"], batch["attention_mask"]).pooler_output
-            for batch in some_batches
-        ]
-    )  # (100, D)
-wanted = torch.cat([batch["labels"] for batch in some_batches])
-accuracies = []
-for seed in range(10):
-    draws = torch.Generator().manual_seed(seed)
-    head = 0.02 * torch.randn(pooled.shape[1], 5, generator=draws)
-    accuracies.append(((pooled @ head).argmax(-1) == wanted).float().mean().item())
-show_figure(
-    draw.seeds(accuracies, 0.2, "ten untrained heads, 100 reviews"),
-    "Ten points around the line of chance at 20 percent, none far from it.",
-)
-assert not bundled or 0.12 < sum(accuracies) / 10 < 0.28
+loss, accuracy = evaluate(fresh, reviews.in_order(test_rows[:43]))
+print(f"untrained head, 43 reviews: loss {loss:.3f}, accuracy {accuracy:.0%}")
 
 # %% [markdown] slide="slide"
 # ## Fine-tune
 #
-# The loop is lesson 06's: loss, backward, step. New is what surrounds it: **AdamW**,
-# and a schedule that ends at 0. (`from torch.optim import AdamW`; the class of that
-# name in `transformers` is gone.)
+# The loop is lesson 06's: loss, backward, step. What surrounds it is new:
+#
+# - **AdamW**: Adam with **weight decay**;
+# - **warm-up**, then a fall to 0;
+# - **frozen layers** below, a rate of its own for the head.
 
-# %% [markdown] exercise="9.L"
-# Write both: an AdamW with a learning rate of 5e-5, the classic for BERT, and one pass
+# %% [markdown] slide="notes"
+# **3 minutes.** Ask: the body is trained, the head is random. What happens to the body
+# in the first steps at full rate?
+#
+# Expect: "it is spoilt". Say: that is what the small rate, the warm-up and the frozen
+# layers are for.
+#
+# Ask: what does the W in AdamW stand for? Each step makes every weight a little
+# smaller, apart from the gradient.
+
+# %% [markdown] slide="skip"
+# **Weight decay** pulls every weight a little towards 0 in each step, so that only
+# those grow large that are really needed. AdamW, unlike Adam, keeps this pull apart
+# from the gradient. **Warm-up** means that the learning rate rises from nearly 0 during
+# the first tenth of the steps: the head is random then, and what it tells the body is
+# noise. Afterwards the rate falls in a straight line to 0. **Frozen** layers are not
+# trained at all. What they say of a review never changes, so it can be computed once
+# and kept, and a pass over the data (an **epoch**) gets cheaper.
+
+# %% [markdown] exercise="9.F" slide="subslide"
+# Write both: an AdamW with a learning rate of 5e-5, the classic for BERT, and one epoch
 # over the batches. The schedule moves once per batch.
 
 
-# %% exercise="9.L"
+# %% exercise="9.F"
 def make_optimizer(model):
     """AdamW over all weights of the model, learning rate 5e-5, the rest as it comes."""
     ### BEGIN SOLUTION
@@ -935,9 +757,9 @@ def train_epoch(model, batches, optimizer, scheduler) -> list[float]:
     Returns:
         The loss of each batch, before its step: plain numbers.
     """
+    losses = []
     ### BEGIN SOLUTION
     model.train()
-    losses = []
     for batch in batches:
         loss = model(**batch).loss
         loss.backward()
@@ -950,7 +772,7 @@ def train_epoch(model, batches, optimizer, scheduler) -> list[float]:
 
 
 # %%
-check("9.L", make_optimizer, train_epoch)
+check("9.F", make_optimizer, train_epoch)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -963,46 +785,63 @@ check("9.L", make_optimizer, train_epoch)
 # warns if those two come in the wrong order.
 # </details>
 
-# %% [markdown]
-# Now the real run. `fine_tuning.fine_tune` is your loop with a progress bar, clipping
-# and two learning rates; read it with `fine_tuning.fine_tune??`. The recipe was chosen
-# on fold 4 with one seed; this notebook's fold 2 had no say in it. A GPU is used where
-# there is one.
+# %% [markdown] slide="skip"
+# Why 5e-5? The paper tried 5e-5, 3e-5 and 2e-5 (its appendix A.3), for models of 110
+# and 340 million weights, and these numbers have been copied ever since. A rate suits a
+# model, a data set and a number of steps. In a quick comparison on fold 4, with 300
+# reviews, two layers that learn and one seed, 5e-5 got 36.3 % right, and 1e-4, 2e-4 and
+# 4e-4 got 45.1, 45.6 and 45.1 %. The standard error is 3.4 points: so in these few
+# steps 5e-5 was too slow, and between the other three nothing is decided
+# (`python -m tools.experiments rates`). The recipe below gives the body 2e-4 and the
+# head 1e-3. It was chosen on fold 4, so that our fold 2 had no say in it.
+#
+# `fine_tuning.fine_tune` is your loop with a progress bar and gradient clipping. Start
+# the cell, and write down what you expect: how many points above the best bag?
 
-# %%
+# %% slide="skip"
 recipe = fine_tuning.Recipe() if bundled else fine_tuning.Recipe(rate=5e-5)
 print(recipe)
-
-# %%
 model = fine_tuning.load_classifier(seed=recipe.seed)
 train_rows = reviews.encode(dataset["train"], tokenizer)
 history = fine_tuning.fine_tune(model, train_rows, recipe)
+model = model.cpu()
 print(f"{len(history.loss)} steps, {history.seconds:.0f} seconds")
 
-# %%
+# %% slide="subslide"
 show_figure(
-    loss_curve(history, title="fine-tuning, three passes"),
-    "The training loss falls from 1.6 to well under 1 in three passes. Below, the "
+    loss_curve(history, title="fine-tuning, three epochs"),
+    "The training loss falls from 1.6 to well under 1 in three epochs. Below, the "
     "learning rate: up for a tenth of the steps, then down in a straight line.",
 )
 
-# %%
-model = model.cpu()
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: at which loss does it have to begin? And where does one epoch end?
+#
+# Expect: ln 5, which is 1.6: a coin with five sides.
+#
+# Say: three epochs, a few minutes on one core. All of this lesson's other trainings
+# together take less.
+
+# %% slide="skip"
 logits, wanted = fine_tuning.logits_of(model, reviews.in_order(test_rows))
 result = fine_tuning.scores(logits, wanted)
 right = (logits.argmax(-1) == wanted).numpy()
-gap = right.mean() - bags[best_bag].mean()
+apart = right.astype(float) - bags[best_bag]
+gap, error = 100 * apart.mean(), 100 * apart.std(ddof=1) / len(apart) ** 0.5
 print(f"fine-tuned: {result}")
-print(f"{100 * gap:.1f} points above {best_bag!r} on this fold")
-assert not bundled or gap >= 0.04
+print(f"{gap:.1f} points above {best_bag!r}, standard error {error:.1f}")
+assert not bundled or gap > 2 * error
+mine.take("9.E", evaluate)
+loss, accuracy = mine.evaluate(model, reviews.in_order(test_rows[:86]))
+print(f"by mine.evaluate, the first 86: loss {loss:.3f}, accuracy {accuracy:.1%}")
 
-# %% [markdown]
-# The same, with your own evaluation, if it passes its check:
-
-# %%
-mine.take("9.K", evaluate)
-loss, accuracy = mine.evaluate(model, reviews.in_order(test_rows))
-print(f"loss {loss:.3f}, accuracy {accuracy:.1%}")
+# %% [markdown] slide="skip"
+# Both models answered the same 215 reviews, so the gap is computed review by review,
+# with a standard error of its own. It is more than two of these, on this fold and with
+# this seed. For **macro-F1** the balance of precision and recall, F1, is computed label
+# by label, and each label counts the same. What would you still want to know before you
+# tell anyone? The other folds: `python -m tools.experiments reviews` trains once for
+# each of the five and pools them.
 
 # %% slide="subslide"
 accuracies = {"keyword rule": keyword_accuracy}
@@ -1012,158 +851,456 @@ spread = [(a * (1 - a) / len(wanted)) ** 0.5 for a in accuracies.values()]
 show_figure(
     draw.bars(accuracies, spread, 0.2),
     "Bars of accuracy with error bars of about 7 points: the keyword rule at chance, "
-    "bags of words between 37 and 50 percent, the fine-tuned encoder at 65.",
+    "bags of words between 37 and 50 percent, the fine-tuned encoder well above them.",
 )
 
-# %% [markdown]
-# Another rival now. So far it was plain TF-IDF, 50.2 %: the best bag on **this** fold.
-# From here it is TF-IDF of words and pairs, the best over all folds. On this one it has
-# only 44.7 %, so the same encoder is further ahead of it.
-
-# %% [markdown]
-# One fold has 215 test reviews, and this is the kindest of the five: on folds 0 to 4
-# the encoder is 4.2, 2.8, 20.5, 6.5 and 14.4 points above that bag. **Pool** them, so
-# that each of the 1,075 reviews is tested once: 62.4 % against 52.7 %, a gap of 9.7
-# points with a standard error of 1.9.
-
-# %% [markdown]
-# Fold 4 had a say in the recipe. Without it the gap is 8.5 points (standard error 2.1,
-# 860 reviews). `python -m tools.experiments reviews` repeats all this.
-# One seed per fold was run. Had we shown you this fold's number alone, it would have
-# been true and misleading.
-
-# %% [markdown] slide="slide"
-# ## Which mistakes?
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: is the encoder better than the best bag? What else would you want
+# to see?
 #
-# Accuracy calls four stars for five as wrong as one star for five. Three more views:
-# the **confusion matrix** (row: meant, column: guessed), **macro-F1** (each label
-# counts the same), and the **mean absolute error in stars**.
+# Expect: "the bars hardly overlap". Say: the same reviews, so the gap has an error of
+# its own, and it is several of them.
+#
+# Ask: and on another fold? With another seed? Nobody in this room knows yet.
 
-# %%
+# %% slide="subslide"
 from sklearn.metrics import confusion_matrix
 
 guesses = logits.argmax(-1)
 names = [reviews.stars(label) for label in range(5)]
 table = confusion_matrix(wanted, guesses, labels=range(5))
+off = (guesses - wanted).abs()
+beside = ((off == 1).sum() / (off > 0).sum()).item()
+print(f"wrong: {int((off > 0).sum())}, of these by one star: {beside:.0%}")
+assert not bundled or result.error < 1  # guessing is off by 1.6 stars
 show_figure(
     draw.confusions({"fine-tuned encoder": table}, names),
     "Confusion matrix. Most counts lie on the diagonal, about half of the others right "
     "beside it, and few in the far corners.",
 )
 
-# %%
-off = (guesses - wanted).abs()
-beside = ((off == 1).sum() / (off > 0).sum()).item()
-print(f"wrong: {int((off > 0).sum())}, of these by one star: {beside:.0%}")
-print(f"right or beside: {(off <= 1).float().mean():.0%}")
-assert not bundled or result.error < 1  # guessing is off by 1.6 stars
+# %% [markdown] slide="notes"
+# **3 minutes.** Ask: row meant, column guessed. Which mistake is worse than which?
+#
+# Expect: "five for one". Accuracy can't tell it from five for four.
+#
+# Say: so look at the error in stars as well, and at the matrix. Read one of the worst
+# aloud: would you have known?
 
-# %% [markdown]
-# Compare with luck: of all wrong answers that one could give, 40 % are off by one star,
-# and a guess is off by 1.6 stars on average. Neighbours are a good part of the
-# mistakes, not all. Read the worst ones:
+# %% [markdown] slide="skip"
+# Each row of the **confusion matrix** is what was meant, each column what was guessed.
+# Accuracy calls four stars for five as wrong as one star for five; the mean error in
+# stars does not. Are the neighbours more frequent than luck? Of all wrong answers that
+# one could give, 40 % are off by one star. Now read the two worst. Would you have
+# known?
 
-# %% slide="fragment"
-worst = off.argsort(descending=True)[:2]
-for place in worst.tolist():
+# %% slide="skip"
+test_texts = list(dataset["test"]["text"])
+for place in off.argsort(descending=True)[:2].tolist():
     meant, guessed = names[wanted[place]], names[guesses[place]]
     print(f"meant {meant}, guessed {guessed}: {test_texts[place]}\n")
 
-# %% [markdown] slide="slide"
-# ## Why is it not better? Ask with experiments
-#
-# A published exercise trains on 1,000 reviews, sees a poor result, asks "why is the
-# performance so bad?" and gives no answer. Look for one. To be quick, each trial trains
-# the upper two layers alone, on 300 reviews or fewer.
+# %% [markdown] slide="skip"
+# Now write a review of your own, and let the model that you have fine-tuned read it.
+# Then change a single word. Can you make it change its mind by a *not*, or by praise
+# that is meant badly?
 
-# %%
-from helpers.reading import small_trials
-
-course_bert = bert_encoder(encoder.state_dict(), encoder.config.num_attention_heads)
-lower = small_trials.below(course_bert, train_rows[:300])
-lower_test = small_trials.below(course_bert, test_rows)
-
-# %%
-curve = {}
-for count in (50, 150, 300):
-    tried = small_trials.trial(course_bert, lower[:count], lower_test)
-    curve[count] = tried.accuracy
-    print(f"{count} reviews: {tried}")
-assert not bundled or curve[300] > curve[50]
-
-# %%
-bag_curve = {
-    count: baselines.right(
-        "TF-IDF of words and pairs", dataset["train"].select(range(count)),
-        dataset["test"],
-    ).mean()
-    for count in (50, 150, 300, len(train_rows))
-}  # fmt: skip
-error = (0.25 / len(test_rows)) ** 0.5
-show_figure(
-    draw.learning_curves(
-        {"encoder, two layers trained": curve, "TF-IDF of pairs": bag_curve}, error, 0.2
-    ),
-    "Learning curves: accuracy rises with the number of training reviews for both, and "
-    "neither has levelled off.",
+# %% slide="subslide"
+your_review = (
+    "The waiter forgot us twice, and then he brought a cake that we talk of yet."
 )
+batch = tokenizer(your_review, truncation=True, return_tensors="pt")
+with torch.no_grad():
+    shares = model.eval()(**batch).logits[0].softmax(-1)
+for name, share in zip(names, shares.tolist(), strict=True):
+    print(f"{name:8}{share:6.1%}", "#" * round(50 * share))
 
-# %% [markdown]
-# More data helps, and neither curve is flat. Now two suspects of the exercise: a
-# constant learning rate without warm-up, and the same order of batches in each pass
-# (which is what `dataset.iter(batch_size=8)` gives you). To be quick, with 150 reviews:
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: open the notebook here, and take a review from the room.
+#
+# Ask: how many stars will it give? Then change one word, and ask again.
+#
+# Expect: they try *not*. Let them find a sentence that fools it.
+
+# %% [markdown] slide="slide"
+# ## Bugs from the wild
+#
+# **Stop words.** A quiz on sentiment models calls "remove the stop words, then basic
+# machine learning" the most correct answer.
+
+# %% [markdown] exercise="9.G"
+# Which words are **left** of this sentence, in order, once the stop words are gone?
+# Call the list or tuple of these words `left`.
+
+
+# %% locked=true
+stop_words = baselines.stop_words()
+sentence = "the food was not good and i would never come back"
+print(len(stop_words), "stop words, for example", sorted(stop_words)[100:112])
+
+# %% exercise="9.G"
+### BEGIN SOLUTION
+left = tuple(word for word in sentence.split() if word not in stop_words)
+### END SOLUTION
 
 # %%
-trials = {"as it is": curve[150]}
-for name, changes in (
-    ("constant rate", {"schedule": "constant"}),
-    ("same order", {"same_order": True}),
-    ("another seed", {"seed": 1}),
-):
-    tried = small_trials.trial(course_bert, lower[:150], lower_test, **changes)
-    trials[name] = tried.accuracy
-for name, accuracy in trials.items():
-    print(f"{name:16} {accuracy:.1%}")
-print(f"standard error of each: {100 * error:.1f} points")
+check("9.G", left)
 
-# %% [markdown]
-# Read the last line first. With 215 test reviews an accuracy is uncertain by 3.4
-# points to each side, and another seed moves it as well. Can you tell order and
-# schedule from luck? One run can't. That is a finding, too.
-
-# %% [markdown] exercise="9.M"
-# **Why is it so bad?** Write what your experiments say about: the number of reviews,
-# order, schedule, padding, and neighbouring stars. Keep apart what you measured, what
-# you measured without a clear result, and what you only suspect. Eight sentences.
-
-# %% [markdown] answer="9.M"
-# ### BEGIN SOLUTION
-# **Model answer.** First, bad compared with what? Chance is 20 % and a loss of ln 5 =
-# 1.609, the best bag of words has about 53 %, and the model is above both. The number
-# of reviews matters: from 50 to 300 the accuracy rises clearly and the curve is not
-# flat at its end, so more reviews would help most. Neighbouring stars matter somewhat:
-# about half of the mistakes are off by one star, where 40 % would be luck; where one
-# writer gives three stars another gives four, so no model reaches 100 %. Order and
-# schedule showed differences within two standard errors (about 7 points) and of the
-# size that another seed makes, so I can't say that they matter here; I would need more
-# folds and seeds. Padding can't be the reason, because with the mask the logits are the
-# same; it only costs time. The head starts from nothing, so the first steps go into it;
-# three passes are few. I suspect, without having measured it, that a larger encoder
-# would gain more than all tricks of the loop.
+# %% [markdown] slide="skip"
+# <details><summary>Hint: a pointer</summary>
 #
-# **Rubric (4 points).** 1: compares with chance or a baseline. 1: learning curve, with
-# numbers. 1: treats order and schedule as undecided, with the standard error. 1:
-# neighbouring stars, or says that padding can't change the result.
+# `sentence.split()` gives the words, `word in stop_words` says whether one goes.
+# </details>
+
+# %% [markdown] slide="skip"
+# What is left, *food, good, come*, reads like five stars. The list throws away *not,
+# never* and *but*, on which a rating depends, and you have measured what that costs a
+# bag of words. A model that reads order wants the text as it is.
+#
+# **The silenced report.** After `set_verbosity_error()` in a first cell nobody is told
+# that the head was missing, and "Positive, 0.55" looks like an answer. **Map first,
+# choose later.** All 700,000 Yelp reviews are padded to 512 tokens, of which 2,000 are
+# then kept. **Cased, uncased.** A task asks for the uncased model and names
+# `bert-base-cased`; `tokenizer.tokenize` of a name tells. **The missing batch axis.**
+# One row of a data set is (T,), not (B, T). Read the message: how many axes were
+# expected, how many came?
+
+# %% tags=["nbval-check-output"] slide="skip"
+one = tokenizer(test_texts[0], truncation=True)
+try:
+    fresh(torch.tensor(one["input_ids"]))  # (T,), not (B, T)
+except ValueError as error:
+    print(f"{type(error).__name__}: {error}")
+
+# %% [markdown] slide="slide"
+# ## Going further
+#
+# From here on everything is optional: what a word's vector knows of its sentence, how
+# words are cut into pieces, BERT's second task, and how to ask why a result is not
+# better.
+
+# %% [markdown] slide="skip"
+# ### Words in context
+#
+# Look up *bank* in five sentences. A static table (lesson 01) has one row for it, and
+# the encoder gives another vector each time. Which of them will be alike? The vectors
+# below are from layer 4 of 6, as the last one was trained to sum up whole sentences.
+
+# %% slide="skip"
+texts = ["We sat on the bank of the river.", "The boat lay by the grassy bank.",
+         "I made a bank deposit.", "The bank gave us a loan.",
+         "She paid the cheque into the bank."]  # fmt: skip
+bank = tokenizer.convert_tokens_to_ids("bank")
+static, contextual = [], []
+for text in texts:
+    batch = tokenizer(text, return_tensors="pt")
+    place = batch["input_ids"][0].tolist().index(bank)
+    with torch.no_grad():
+        states = encoder(**batch, output_hidden_states=True).hidden_states
+        contextual.append(states[4][0, place])
+        static.append(encoder.get_input_embeddings().weight[bank])
+
+cosines = {}
+for name, vectors in (("static", static), ("contextual", contextual)):
+    unit = nn.functional.normalize(torch.stack(vectors), dim=-1)  # (5, D)
+    cosines[name] = unit @ unit.T
+show_figure(
+    draw.similarities(cosines, ["sat on the", "grassy", "deposit", "loan", "cheque"]),
+    "Cosines between the five vectors of bank. Static: all 1. Contextual: the banks of "
+    "rivers agree best with each other, and so do the three banks for money.",
+)
+water = torch.tensor([True, True, False, False, False])
+same = (water[:, None] == water) & ~torch.eye(5, dtype=torch.bool)
+across, found = water[:, None] != water, cosines["contextual"]
+assert not bundled or found[same].min() > found[across].max()
+
+# %% [markdown] slide="slide"
+# ### Pieces of words
+#
+# **WordPiece** keeps frequent words whole and cuts rare ones; `##` marks a piece that
+# continues a word. With the pieces *un, ##break, ##able, ##a*, cut *unbreakable* from
+# the left, always taking the longest piece that fits: *un, ##break, ##able*. If nothing
+# fits at some point, the **whole word** becomes `[UNK]`. This vocabulary is *uncased*:
+# the text is lower-cased first.
+
+# %% tags=["nbval-check-output"]
+print(tokenizer.tokenize("tokenization of untokenizable words"))
+print(tokenizer.tokenize("I love Paris"))
+print(f"{len(tokenizer):,} pieces in the vocabulary")
+
+# %% [markdown] exercise="9.H"
+# Write this for one word: always the longest piece that fits, from the left.
+
+
+# %% exercise="9.H"
+def wordpiece(word: str, vocab) -> list[str]:
+    """Cut a word into pieces of a vocabulary.
+
+    Args:
+        word: not empty, no spaces; capital letters count as they are
+        vocab: set or dict of pieces; those that continue a word begin with "##"
+
+    Returns:
+        The pieces, or ["[UNK]"] if the word can't be cut to its end.
+    """
+    pieces, rest = [], word
+    ### BEGIN SOLUTION
+    while rest:
+        sizes = range(len(rest), 2 * bool(pieces), -1)  # "##" alone is no piece
+        fits = [size for size in sizes if rest[:size] in vocab]
+        if not fits:
+            return ["[UNK]"]
+        pieces.append(rest[: fits[0]])
+        rest = rest[fits[0] :] and "##" + rest[fits[0] :]
+    return pieces
+    ### END SOLUTION
+
+
+# %%
+check("9.H", wordpiece)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# At which end of the rest do you begin to try, to meet the longest piece first?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# Two loops: the outer one walks through the word, the inner one shortens the candidate.
+# What happens if no candidate fits?
+# </details>
+# <details><summary>Hint 3: pseudocode</summary>
+#
+# while something is left: try the rest, then the rest without its last letter, and so
+# on, with the mark in front unless the word begins here; take the first one that is in
+# the vocabulary; if there is none, give the word up.
+# </details>
+
+# %%
+vocab = tokenizer.get_vocab()
+every = {word for text in dataset["test"]["text"] for word in text.split()}
+plain = sorted(word.lower() for word in every if word.isascii() and word.isalpha())
+wrong = [word for word in plain if wordpiece(word, vocab) != tokenizer.tokenize(word)]
+print(f"{len(plain) - len(wrong)} of {len(plain)} words cut the same way", wrong[:5])
+
+# %% [markdown] exercise="9.J"
+# **Why do we tokenize at all?** A model could read letters, or whole words. Explain in
+# three sentences what each would cost, and what pieces do to a word that nobody has
+# seen before.
+
+# %% [markdown] answer="9.J"
+# ### BEGIN SOLUTION
+# **Model answer.** With whole words the list of words never ends, and a word that was
+# not in the training text has no vector. With letters nothing is unknown, but sequences
+# become five times as long, attention costs the square of the length, and a single
+# letter means little. Pieces keep frequent words whole and put rare ones together from
+# parts that were seen often, so a new word such as "untokenizable" can still be read,
+# though cuts need not follow its meaning.
+#
+# **Rubric (2 points).** 1: names the cost of words (unknown, rare, huge table) and of
+# letters (length). 1: says what happens to an unseen word, or that vocabulary and
+# checkpoint belong together.
 # ### END SOLUTION
 
 # %% [markdown] slide="slide"
-# ## Your turn
+# ### BERT's second task: does this sentence follow?
+#
+# Two sentences go in at once. In half of the pairs the second one follows the first in
+# its document, and `[CLS]` has to tell. So that the model knows which is which, each
+# token also gets a **segment** vector, 0 or 1. The loss is the sum of two means, of
+# **negative** log-likelihoods. Later work dropped this task and lost nothing (Liu et
+# al. 2019, *RoBERTa*).
+
+# %% tags=["nbval-check-output"]
+pair = tokenizer("He bought a gallon of milk.", "Penguins are flightless.")
+tokens = tokenizer.convert_ids_to_tokens(pair["input_ids"])
+print("token:  ", " ".join(f"{token:9}" for token in tokens))
+print("segment:", " ".join(f"{number:<9}" for number in pair["token_type_ids"]))
+
+# %% [markdown] exercise="9.K"
+# Write the pairs for documents that are lists of sentences. Each sentence that has a
+# next one begins one pair, in order. A stranger comes from **another** document, and
+# everything is drawn for each pair, by `random.random()` and `random.choice(...)`.
+
+
+# %% exercise="9.K"
+def sentence_pairs(documents: list[list[str]]) -> list[tuple[str, str, bool]]:
+    """Make pairs, half of them real.
+
+    Args:
+        documents: two or more, each a list of sentences in order
+
+    Returns:
+        (first, second, is_next) for each sentence with a next one in its document;
+        with probability 1/2 second is that next one and is_next is True, else second
+        is any sentence of any other document, drawn for this pair.
+    """
+    pairs = []
+    ### BEGIN SOLUTION
+    for document in documents:
+        others = [other for other in documents if other is not document]
+        for first, following in zip(document[:-1], document[1:], strict=True):
+            if random.random() < 0.5:
+                pairs.append((first, following, True))
+            else:
+                stranger = random.choice(random.choice(others))
+                pairs.append((first, stranger, False))
+    return pairs
+    ### END SOLUTION
+
+
+# %%
+check("9.K", sentence_pairs)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# How many pairs does a document of five sentences give?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# `zip` a document with itself, shifted by one. A stranger takes two choices: which
+# document, which sentence.
+# </details>
+
+# %% [markdown] slide="slide"
+# ### Ask it for stars
+
+# %% [markdown] exercise="9.L"
+# Return the probabilities of the labels for a list of texts. Mind what must be off when
+# a model is only asked, and what belongs to the ids. BERT has 512 positions: have the
+# tokenizer cut longer texts there, which is its option `truncation`.
+
+
+# %% exercise="9.L"
+def star_probabilities(model, tokenizer, texts: list[str]) -> Tensor:
+    """How likely is each label, for each text?
+
+    Args:
+        model: of transformers, for sequence classification; called as model(**batch),
+            returns an object with .logits (B, labels)
+        tokenizer: the one that belongs to it
+        texts: B of them, of any length
+
+    Returns:
+        (B, labels), each row sums to 1
+    """
+    ### BEGIN SOLUTION
+    model.eval()
+    batch = tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
+    with torch.inference_mode():
+        logits = model(**batch).logits  # (B, labels)
+    return logits.softmax(-1)
+    ### END SOLUTION
+
+
+# %%
+check("9.L", star_probabilities)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# Which two things that training needs are in the way here: one in the layers, one in
+# autograd?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# The tokenizer takes a list, fills short texts up, cuts long ones and returns tensors,
+# if told so. Its result can be unpacked into the model with two stars.
+# </details>
+
+# %% slide="skip"
+show("stars", star_probabilities(model, tokenizer, test_texts[:3]), digits=2)
+
+# %% [markdown] slide="slide"
+# ### Padding is work thrown away
+#
+# Three ways to lay 300 reviews into batches of 16: all padded to 512 tokens, each batch
+# to its longest review, or reviews of similar length together. How much of the work is
+# for padding? The logits are the same, as long as the mask says where it is.
+
+# %% slide="skip"
+some = train_rows[:300]
+lengths = torch.tensor([len(row["ids"]) for row in some])
+by_length = reviews.training_batches(some, 16, seed=0)
+plain = [reviews.pad_batch(some[n : n + 16]) for n in range(0, len(some) - 15, 16)]
+shares = {"all to 512": 1 - lengths.float().mean().item() / 512}
+for name, laid in (("each batch to its longest", plain), ("similar ones", by_length)):
+    real = torch.cat([batch["attention_mask"].flatten() for batch in laid])
+    shares[name] = 1 - real.float().mean().item()
+show_figure(
+    draw.padding_shares(shares),
+    "Shares of padding: all to 512, nearly nine tenths; each batch to its longest, "
+    "about a quarter; similar lengths together, a few percent.",
+)
+assert not bundled or shares["all to 512"] > 0.8 and shares["similar ones"] < 0.1
+
+# %% tags=["nbval-check-output"] slide="skip"
+batch = {name: value[:4] for name, value in plain[0].items() if name != "labels"}
+wide = {name: nn.functional.pad(value, (0, 100)) for name, value in batch.items()}
+with torch.no_grad():
+    near, far = (fresh.eval()(**padded).logits for padded in (batch, wide))
+    unmasked = fresh(wide["input_ids"]).logits
+print("100 more places of padding, same logits:", torch.allclose(near, far, atol=1e-4))
+print("the same without the mask:", torch.allclose(near, unmasked, atol=1e-4))
+
+# %% [markdown] slide="slide"
+# ### Why is it not better? Ask with experiments
+#
+# With the whole encoder frozen, each review is one vector, and to train the head takes
+# a moment. So take ten seeds for each question: does it matter how many reviews there
+# are, that the rate falls, that each epoch has a new order? If two rows overlap, can
+# you tell them apart?
+
+# %%
+untrained = fine_tuning.load_classifier()
+learn = small_trials.vectors(untrained, train_rows[:300])
+test = small_trials.vectors(untrained, test_rows)
+
+
+def ten(count: int, **changes) -> list[float]:
+    """Accuracies of ten heads, each with a seed of its own."""
+    some = tuple(part[:count] for part in learn)
+    return [small_trials.head_alone(some, test, seed=n, **changes) for n in range(10)]
+
+
+trials = {"50 reviews": ten(50), "150 reviews": ten(150), "300 reviews": ten(300)}
+trials["300, constant rate"] = ten(300, schedule="constant")
+trials["300, same order"] = ten(300, same_order=True)
+for name, found in trials.items():
+    middle = sum(found) / len(found)
+    print(f"{name:20} {middle:.1%}, from {min(found):.1%} to {max(found):.1%}")
+assert not bundled or max(trials["50 reviews"]) < min(trials["300 reviews"])
+
+# %% [markdown] exercise="9.M"
+# **Why is it not better?** Say in five sentences what these trials and the confusion
+# matrix show about the number of reviews, the order and the schedule, and neighbouring
+# stars. Keep apart what you measured, what you measured without a clear result, and
+# what you only suspect.
+
+# %% [markdown] answer="9.M"
+# ### BEGIN SOLUTION
+# **Model answer.** Chance is 20 %, and every trial is above it. More reviews help
+# clearly: of ten seeds the worst with 300 is better than the best with 50. With the
+# same order the ranges overlap, so I can't tell it from luck; a constant rate is some
+# three points worse, less than the standard error of 215 test reviews. About half of
+# the mistakes are off by one star, where 40 % of all possible ones are, so neighbours
+# are a part of it. I suspect, without having measured it, that a larger encoder would
+# gain more.
+#
+# **Rubric (4 points).** 1: compares with chance or a baseline. 1: number of reviews,
+# with numbers. 1: compares order and schedule with the spread over seeds, and does not
+# claim more. 1: neighbouring stars, or says what is only suspected.
+# ### END SOLUTION
+
+# %% [markdown] slide="slide"
+# ### Your turn
 
 # %% [markdown] exercise="9.N"
-# Get the best accuracy that you can. Ideas: more passes, other rates, fewer frozen
-# layers, label smoothing, a loss that knows that 4 is near 5, an average of several
-# seeds, an average with the bag of words. **One rule**: choose on reviews of the
-# training split (hold out a fifth of it), and look at the test split once.
+# Beat the recipe with **one** idea: more epochs, another rate, other frozen layers, an
+# average with the bag of words. One rule: choose on reviews of the training split, of
+# which a fifth is held out below, and look at the test split once. `attempt` trains for
+# some minutes.
 
 # %%
 from helpers.student.leaderboard import Leaderboard
@@ -1174,20 +1311,36 @@ board.enter(best_bag, bags[best_bag].mean())
 board.enter("the lesson's recipe", result.accuracy)
 print(board)
 
+
 # %%
-held_out, rest = train_rows[:170], train_rows[170:]  # five labels in turn: balanced
-my_recipe = fine_tuning.Recipe(epochs=4, rate=1e-4)
-# my_model = fine_tuning.load_classifier(seed=1)
-# fine_tuning.fine_tune(my_model, rest, my_recipe)
-# found = fine_tuning.logits_of(my_model, reviews.in_order(held_out))
-# print(fine_tuning.scores(*found))   # choose by this one, as often as you like
-# board.enter("my first idea", ...)   # the accuracy on the test split, once
+def attempt(recipe: fine_tuning.Recipe, seed: int = 1) -> nn.Module:
+    """Fine-tune on four fifths of the training split, and say how the rest goes."""
+    fifth = len(train_rows) // 5
+    one = fine_tuning.load_classifier(seed=seed)
+    fine_tuning.fine_tune(one, train_rows[fifth:], recipe)
+    held_out = reviews.in_order(train_rows[:fifth])
+    print(fine_tuning.scores(*fine_tuning.logits_of(one.cpu(), held_out)))
+    return one
+
+
+# my_model = attempt(fine_tuning.Recipe(epochs=4, rate=1e-4))  # as often as you like
+# found = fine_tuning.logits_of(my_model, reviews.in_order(test_rows))  # once
+# board.enter("my idea", fine_tuning.scores(*found).accuracy)
 
 # %% [markdown] slide="slide"
-# ## Beyond one machine
+# ### Beyond one machine
 #
-# Two processes take half of each batch, compute gradients, and exchange the mean before
-# every step. If the halves are equal, that is the gradient of the whole batch:
+# Two processes take half of each batch and exchange the mean of their gradients before
+# every step. With equal halves that is the gradient of the whole batch. **Accelerate**
+# does the sharing, and the same file runs on one process or two:
+#
+# ```
+# make finetune ARGS="--csv my_reviews.csv"
+# accelerate launch --multi_gpu --num_processes 2 -m tools.finetune
+# ```
+#
+# `--multi_gpu` works without a GPU as well. Without `--csv` it takes the bundled
+# reviews.
 
 # %% tags=["nbval-check-output"]
 _ = torch.manual_seed(0)
@@ -1207,33 +1360,21 @@ whole = gradient(slice(0, 8))
 print("4 + 4 equals 8:", torch.allclose(halves, whole, atol=1e-12))
 print("6 + 2 equals 8:", torch.allclose(unequal, whole, atol=1e-3))
 
-# %% [markdown]
-# The second line is the mean of batch means again. **🤗 Accelerate** does the sharing;
-# `fine_tune` asks it for three things: `prepare` (model, optimizer, batches),
-# `backward`, and the mean of the losses. So the same file runs on one process or two:
-#
-# ```
-# make finetune
-# accelerate launch --multi_gpu --num_processes 2 -m tools.finetune
-# ```
-#
-# (`--multi_gpu` works without a GPU. With `--cpu` the launcher starts one process,
-# whatever number you give.)
-
-# %% [markdown]
-# A test of this course runs both: without dropout, with equal shares and the same
-# global batch, the loss curves agree to 1e-4, and one checkpoint is written. On several
-# GPUs or machines `accelerate config` asks you how many; the code stays.
-
 # %% [markdown] slide="slide"
-# ## What you can now do
+# ## What you can do now
 #
-# - Cut words as WordPiece does, and hide them as BERT's training does.
-# - Load a checkpoint, read what was missing, and treat a fresh head as a coin.
-# - Evaluate so that every review counts the same, and say how sure the number is.
-# - Fine-tune against honest baselines, and ask "why not better?" by experiment.
+# You can hide words as BERT's training does, put a head on a pretrained body, and say
+# what that head knows before it is trained: nothing. You can fine-tune, and you can say
+# how sure a number is and what it beats. And you know to ask who wrote the data.
 #
-# Next, lesson 10: the decoder learns to write.
+# Next, in lesson 10, the other half of the Transformer learns to write.
+
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: a friend reports 65 % on a test split. What do you ask back?
+#
+# Expect: "of how many reviews", "against what", "on which fold". Who wrote them, too.
+#
+# Say: with that you read most papers better than their abstracts want you to.
 
 # %% [markdown] slide="skip"
 # **References.** Devlin et al. 2019, *BERT* (arXiv 1810.04805). Peters et al. 2018,

@@ -176,3 +176,15 @@ def test_lesson_01_tells_of_the_letters_what_the_table_says():
     told = re.sub(r"\s+(# )?", " ", lesson)
     assert "between none and four of them" in told
     assert (min(shuffled), max(shuffled)) == (0, 4)
+
+
+def test_lesson_09_tells_of_the_rates_what_the_table_says():
+    table = page.measured(tool.PAGE.read_text("utf-8"))["rates"]
+    rows = [line.split("|")[1:3] for line in re.findall(r"^\| \d.*$", table, re.M)]
+    right = {int(rate): f"{float(share):.1f}" for rate, share in rows}
+    assert sorted(right) == [5, 10, 20, 40]
+    lesson = (tool.ROOT / "lessons" / "09_bert_finetuning.py").read_text("utf-8")
+    told = re.sub(r"\s+(# )?", " ", lesson)
+    assert f"5e-5 got {right[5]} % right" in told
+    others = f"{right[10]}, {right[20]} and {right[40]} %"
+    assert f"1e-4, 2e-4 and 4e-4 got {others}" in told

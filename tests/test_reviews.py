@@ -329,6 +329,7 @@ def test_every_figure_draws():
         draw.contexts(["a", "b", "c"]),
         draw.similarities({"one": torch.eye(2)}, ["a", "b"]),
         draw.falling([9.0, 8.0], 7.0, 10.0),
+        draw.two_heads(),
         draw.seeds([0.1, 0.2], 0.2, "title"),
         draw.bars({"a": 0.3, "fine-tuned": 0.6}, [0.03, 0.03], 0.2),
         draw.confusions({"one": table}, ["x", "y"]),

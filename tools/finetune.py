@@ -6,11 +6,14 @@
 `--multi_gpu` is right without a GPU, too: it means several processes on one machine.
 The batch of the recipe is shared out among them, so the steps are the same. The result
 is one checkpoint, in safetensors, with its tokenizer and `history.json`. It replaces an
-earlier one as a whole. A run that was stopped or killed goes on when it is started
-again with the same options; until then its state lies in a folder beside the result.
+earlier one as a whole. `--csv my_reviews.csv` takes your own reviews: columns `label`,
+0 to 4, the stars minus one, and `text`. A run that was stopped or killed goes on when
+it is started again with the same options; until then its state lies in a folder beside
+the result.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -24,7 +27,7 @@ from safetensors import SafetensorError
 from helpers import pretrained
 from helpers.corpora.reviews import FOLDS
 from helpers.files import Locked, locked
-from helpers.reading import fine_tuning, reviews
+from helpers.reading import fine_tuning, own_reviews, reviews
 from helpers.reading.checkpoint import Checkpoint
 from tools.build.notebooks import ROOT
 
@@ -50,6 +53,7 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--fold", type=int, default=0, help="which fifth is for testing"
     )
+    parser.add_argument("--csv", type=Path, help="your own reviews: label and text")
     parser.add_argument("--reviews", type=int, help="train on the first so many")
     parser.add_argument("--epochs", type=int, default=recipe.epochs)
     parser.add_argument("--batch-size", type=int, default=recipe.batch_size)
@@ -96,6 +100,11 @@ def complaint(options: argparse.Namespace, processes: int = 1) -> str | None:
             f"--model is {options.model}, and there is no config.json in it: give the "
             "folder of a checkpoint that `save_pretrained` wrote."
         )
+    if options.csv:
+        try:
+            own_reviews.read(options.csv)
+        except reviews.ReviewsError as error:
+            return str(error)
     return _no_place(options.output)
 
 
@@ -144,7 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
             "Stopped. Started again with the same options, it goes on from its last "
             f"state; that is kept every {options.every} steps."
         )
-    except pretrained.CheckpointError as error:
+    except (pretrained.CheckpointError, reviews.ReviewsError) as error:
         said = str(error)
     print(said, file=sys.stderr)
     return 1
@@ -159,6 +168,7 @@ def _run(options: argparse.Namespace) -> int:
         frozen=options.frozen,
         seed=options.seed,
     )
+    split = reviews.load(options.fold, options.csv)
     accelerator = fine_tuning.accelerate()
     checkpoint = _checkpoint(options, accelerator.num_processes)
     if others := checkpoint.other_facts():
@@ -170,7 +180,7 @@ def _run(options: argparse.Namespace) -> int:
         )
         return 2
     folder = str(options.model or pretrained.path("encoder"))
-    tokenizer, split = _tokenizer(folder), reviews.load(options.fold)
+    tokenizer = _tokenizer(folder)
     train = reviews.encode(split["train"], tokenizer)[: options.reviews]
     accelerator.print(
         f"{len(train)} reviews on {accelerator.num_processes} process(es)"
@@ -202,8 +212,10 @@ def _checkpoint(options: argparse.Namespace, processes: int) -> Checkpoint:
     facts = {
         name.replace("_", " "): value
         for name, value in vars(options).items()
-        if name not in ("output", "every", "model")
+        if name not in ("output", "every", "model", "csv")
     }
+    own = options.csv and hashlib.sha256(options.csv.read_bytes()).hexdigest()
+    facts["csv"] = own  # its bytes count, not its name
     facts |= {"model": str(options.model), "number of processes": processes}
     return Checkpoint(unfinished(options.output) / STATE, facts, options.every)
 

@@ -161,7 +161,7 @@ class Exercise:
 
     @property
     def place(self) -> tuple[int, str]:
-        """Its place in the order of the course: 9.B before 10.A."""
+        """Its place in the order of the course: 9.J before 10.A."""
         return place(self.id)
 
     @property

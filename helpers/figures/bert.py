@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
 from torch import Tensor
 
 from helpers.figures import (
@@ -11,6 +13,7 @@ from helpers.figures import (
     GREEN,
     GREY,
     ORANGE,
+    RED,
     WEIGHTS_MAP,
     canvas,
 )
@@ -57,23 +60,95 @@ def similarities(maps: Mapping[str, Tensor], names: Sequence[str]) -> Figure:
     return figure
 
 
-def falling(losses: Sequence[float], floor: float, start: float) -> Figure:
+def falling(
+    losses: Sequence[float], floor: float, start: float, over: int = 20
+) -> Figure:
     """Draw the loss of guessing words, with two lines to compare it with.
 
     Args:
         losses: of each step
         floor: what word counts alone reach
         start: what knowing nothing gives
+        over: steps of which the thick line shows the mean
     """
     figure, (axes,) = canvas(7, 3.2)
-    axes.plot(range(1, len(losses) + 1), losses, "o-", color=BLUE, markersize=3)
+    axes.plot(range(1, len(losses) + 1), losses, color=BLUE, alpha=0.25, lw=1)
+    window = min(over, len(losses))
+    means = np.convolve(losses, np.ones(window) / window, "valid")
+    axes.plot(range(window, len(losses) + 1), means, color=BLUE, lw=2, label="the loss")
     axes.axhline(
         start, color=GREY, linestyle="--", label=f"no idea: ln V = {start:.2f}"
     )
     axes.axhline(floor, color=ORANGE, label=f"word counts alone: {floor:.2f}")
-    axes.set(xlabel="step", ylabel="loss at hidden words")
-    axes.legend(frameon=False)
+    axes.set(xlabel="step", ylabel="loss at hidden words", ylim=(0, None))
+    axes.legend(frameon=False, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1))
     return figure
+
+
+def two_heads() -> Figure:
+    """Draw BERT with its two heads: one that guesses words, one that gives stars."""
+    figure, (axes,) = canvas(10, 4.6)
+    axes.set(xlim=(-0.3, 20.4), ylim=(-0.6, 8.9))
+    axes.axis("off")
+    tokens = ("[CLS]", "the", "soup", "was", "[MASK]", "[SEP]")
+    places = [2.0 + 1.75 * n for n in range(len(tokens))]
+    for at, token in zip(places, tokens, strict=True):
+        axes.text(at, 0.1, token, ha="center", va="center", fontsize=10)
+        _arrow(axes, (at, 0.45), (at, 1.35))
+        _arrow(axes, (at, 3.5), (at, 4.3))
+        _part(axes, (at, 4.65), (1.2, 0.6), "", GREEN)
+    middle = (places[0] + places[-1]) / 2
+    _part(axes, (middle, 2.45), (11.0, 2.0), "", BLUE)
+    axes.text(middle, 2.75, "BERT: embeddings and 6 encoder layers", ha="center",
+              va="center", fontsize=10)  # fmt: skip
+    axes.text(middle, 2.0, "pretrained weights, the same for every head", ha="center",
+              va="center", fontsize=8.5, color=GREY)  # fmt: skip
+    _label(axes, (0.75, 0.9), "ids (B, T)")
+    _label(axes, (0.6, 4.65), "(B, T, D)")
+    word, stars = places[4], places[1] + 0.6
+    _arrow(axes, (word, 4.98), (word, 6.05))
+    _part(axes, (word, 6.6), (3.9, 1.0), "masked language head", ORANGE)
+    _arrow(axes, (word, 7.12), (word, 7.95))
+    axes.text(word, 8.3, "a score for each of V words", ha="center", fontsize=9)
+    _label(axes, (word + 0.2, 5.5), "(N, D)", "left")
+    _label(axes, (word + 0.2, 7.5), "(N, V)", "left")
+    for at in places:
+        axes.plot([at, stars], [4.98, 5.75], color=GREY, lw=0.7, zorder=0)
+    _part(axes, (stars, 6.6), (3.9, 1.0), "mean, then linear", RED)
+    _arrow(axes, (stars, 5.75), (stars, 6.08))
+    _arrow(axes, (stars, 7.12), (stars, 7.95))
+    axes.text(stars, 8.3, "a score for each of 5 labels", ha="center", fontsize=9)
+    _label(axes, (stars - 0.2, 5.75), "(B, D)", "right")
+    _label(axes, (stars - 0.2, 7.5), "(B, 5)", "right")
+    for height, text in (
+        (6.6, "a head, with initial weights:\nrandom until it is trained"),
+        (4.65, "one vector in context\nfor each token"),
+        (2.45, "trained once, on raw text"),
+    ):
+        axes.text(13.5, height, text, va="center", fontsize=9, color="#333333")
+    return figure
+
+
+def _arrow(axes: Axes, start: tuple, end: tuple) -> None:
+    style = {"arrowstyle": "-|>", "color": "#555555", "lw": 1.3, "shrinkA": 0,
+             "shrinkB": 0}  # fmt: skip
+    axes.annotate("", end, start, arrowprops=style, zorder=1)
+
+
+def _part(axes: Axes, at: tuple, size: tuple, text: str, colour: str) -> None:
+    wide, high = size
+    corner = at[0] - wide / 2, at[1] - high / 2
+    shape = FancyBboxPatch(
+        corner, wide, high, boxstyle="round,pad=0,rounding_size=0.12",
+        facecolor="white", edgecolor=colour, linewidth=1.8, zorder=2,
+    )  # fmt: skip
+    axes.add_patch(shape)
+    axes.text(*at, text, ha="center", va="center", fontsize=10, zorder=3)
+
+
+def _label(axes: Axes, at: tuple, text: str, side: str = "center") -> None:
+    """A shape, beside the arrow that it belongs to."""
+    axes.text(*at, text, ha=side, va="center", fontsize=8.5, color="#7A3E65")
 
 
 def seeds(accuracies: Sequence[float], chance: float, title: str) -> Figure:

@@ -49,23 +49,29 @@ class Tied(nn.Module):
 
 
 class MaskedLanguageModel(nn.Module):
-    """An encoder and a head whose last matrix is the encoder's table of words.
+    """An encoder, and a head that predicts words.
 
-    The table is shared (tied): a word's row serves to read it and to predict it.
+    In BERT the head's last matrix is the encoder's table of words (tied): a word's row
+    serves to read it and to predict it.
 
     Args:
         encoder: such as `bert_encoder` makes
         head: class of the head: called with d_model and V, its last layer `decoder`
+        tied: share the table; a small model learns faster without
     """
 
     def __init__(
-        self, encoder: Encoder, head: type[nn.Module] = MaskedLanguageHead
+        self,
+        encoder: Encoder,
+        head: type[nn.Module] = MaskedLanguageHead,
+        tied: bool = True,
     ) -> None:
         super().__init__()
         table = encoder.embedding.table.weight  # (V, D)
         self.encoder, self.head = encoder, head(table.shape[1], len(table))
-        nn.init.zeros_(self.head.decoder.bias)
-        self.head.decoder = Tied(table, self.head.decoder.bias)
+        if tied:
+            nn.init.zeros_(self.head.decoder.bias)
+            self.head.decoder = Tied(table, self.head.decoder.bias)
 
     def forward(self, ids: Tensor, mask: Tensor | None, chosen: Tensor) -> Tensor:
         """Predict the words at chosen places; the others would be computed for nothing.

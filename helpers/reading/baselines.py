@@ -10,10 +10,15 @@ PRAISE = "good great lovely best perfect delicious friendly excellent happy love
 BLAME = "bad awful worst terrible rude dirty broken never cold poor"
 
 
+def words_of(text: str) -> list[str]:
+    """The words of a text in small letters, without digits and punctuation."""
+    return re.findall(r"[a-z']+", text.lower())
+
+
 def by_keywords(text: str) -> int:
     """Stars, as a label from 0 to 4: three, one more per praise, one less per blame."""
-    words = re.findall(r"[a-z']+", text.lower())
-    mood = sum((word in PRAISE.split()) - (word in BLAME.split()) for word in words)
+    good, bad = PRAISE.split(), BLAME.split()
+    mood = sum((word in good) - (word in bad) for word in words_of(text))
     return min(4, max(0, 2 + mood))
 
 
@@ -74,3 +79,19 @@ def right(name: str, train: Any, test: Any) -> np.ndarray:
     """
     model = BAGS[name]().fit(list(train["text"]), list(train["label"]))
     return model.predict(list(test["text"])) == np.array(test["label"])
+
+
+def pooled(names: Sequence[str], splits: Sequence[Any]) -> dict[str, np.ndarray]:
+    """Which reviews each bag gets right where every review is tested once.
+
+    Args:
+        names: in `BAGS`
+        splits: one for each fold, with "train" and "test"
+
+    Returns:
+        Name -> booleans, fold after fold.
+    """
+    return {
+        name: np.concatenate([right(name, one["train"], one["test"]) for one in splits])
+        for name in names
+    }

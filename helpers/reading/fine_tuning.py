@@ -13,7 +13,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from helpers import pretrained
 from helpers.reading.checkpoint import Checkpoint
-from helpers.reading.reviews import STARS, training_batches
+from helpers.reading.reviews import STARS, pad_batch, training_batches
 from helpers.training import History, progress
 
 
@@ -98,6 +98,39 @@ def scheduler_for(
     return LambdaLR(optimizer, share, taken - 1)
 
 
+@torch.no_grad()
+def keep_states(
+    model: Any, rows: Sequence[dict], layers: int, size: int = 32
+) -> list[dict]:
+    """Run the lower layers once: what they say of a review never changes.
+
+    There is no dropout in layers that don't learn.
+
+    Args:
+        model: as `load_classifier` returns it
+        rows: what `reviews.encode` returned
+        layers: how many of them
+        size: reviews at a time
+
+    Returns:
+        The rows, each with "states" (T, D), in the memory of the CPU.
+    """
+    was_training, where = model.training, model.device
+    model.eval()
+    order = sorted(range(len(rows)), key=lambda place: len(rows[place]["ids"]))
+    found: list[dict] = [{}] * len(rows)
+    for start in range(0, len(order), size):
+        some = order[start : start + size]
+        batch = pad_batch([{"ids": rows[n]["ids"], "label": 0} for n in some])
+        ids, mask = (batch[name].to(where) for name in ("input_ids", "attention_mask"))
+        states = model.below(ids, mask, layers).cpu()
+        for place, one in zip(some, states, strict=True):
+            kept = one[: len(rows[place]["ids"])].clone()
+            found[place] = rows[place] | {"states": kept}
+    model.train(was_training)
+    return found
+
+
 def fine_tune(
     model: nn.Module,
     rows: Sequence[dict],
@@ -108,9 +141,12 @@ def fine_tune(
 ) -> History:
     """Train a classifier on encoded reviews.
 
+    Of frozen layers the outputs are computed once and kept, so that no step waits for
+    them.
+
     Args:
-        model: of `transformers`, for sequence classification; changed in place
-        rows: what `reviews.encode` returned
+        model: as `load_classifier` returns it; changed in place
+        rows: what `reviews.encode` or, for as many layers, `keep_states` returned
         recipe: how
         accelerator: made with `split_batches=True`, so that the recipe's batch is
             shared out among the processes; by default one for this process alone
@@ -120,10 +156,16 @@ def fine_tune(
     Returns:
         Loss, learning rate and gradient norm of each step, over all processes.
     """
+    from helpers.reading.mean_classifier import UpperLayers
+
     accelerator = accelerator or accelerate()
+    plain, adam = model.to(accelerator.device), optimizer_for(model, recipe)
+    if recipe.frozen:
+        model = UpperLayers(plain, recipe.frozen)
+        if "states" not in rows[0]:
+            rows = keep_states(plain, rows, recipe.frozen)
     loader = training_batches(rows, recipe.batch_size, recipe.seed, recipe.same_order)
-    plain, adam = model, optimizer_for(model, recipe)
-    model, optimizer, loader = accelerator.prepare(plain, adam, loader)
+    model, optimizer, loader = accelerator.prepare(model, adam, loader)
     steps, history, taken = recipe.epochs * len(loader), History(), 0
     if checkpoint:
         history = checkpoint.load(plain, adam, accelerator)

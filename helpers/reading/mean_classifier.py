@@ -3,8 +3,9 @@
 from typing import Any
 
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import BertForSequenceClassification
+from transformers.masking_utils import create_bidirectional_mask
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from helpers.text.sentence_search import mean_of_tokens
@@ -25,6 +26,16 @@ class MeanClassifier(BertForSequenceClassification):
         super().__init__(config)
         self.bert.pooler = None
 
+    def below(self, input_ids: Tensor, attention_mask: Tensor, layers: int) -> Tensor:
+        """What the first so many layers make of ids (B, T): (B, T, D)."""
+        states = self.bert.embeddings(input_ids=input_ids)
+        mask = create_bidirectional_mask(
+            config=self.config, inputs_embeds=states, attention_mask=attention_mask
+        )
+        for layer in self.bert.encoder.layer[:layers]:
+            states = layer(states, mask)
+        return states
+
     def forward(
         self,
         input_ids: Tensor,
@@ -38,5 +49,40 @@ class MeanClassifier(BertForSequenceClassification):
         hidden = self.bert(input_ids, attention_mask, **more)[0]  # (B, T, D)
         pooled = mean_of_tokens(hidden, attention_mask)  # (B, D)
         logits = self.classifier(self.dropout(pooled))
+        loss = None if labels is None else F.cross_entropy(logits, labels)
+        return SequenceClassifierOutput(loss=loss, logits=logits)
+
+
+class UpperLayers(nn.Module):
+    """The layers of a classifier that learn, on top of states that were kept.
+
+    The weights are the classifier's own: to train these is to train it.
+
+    Args:
+        classifier: the whole model
+        frozen: how many lower layers were run once and for all
+    """
+
+    def __init__(self, classifier: MeanClassifier, frozen: int) -> None:
+        """Take the layers above, and the head."""
+        super().__init__()
+        self.config = classifier.config
+        self.layers = classifier.bert.encoder.layer[frozen:]
+        self.dropout, self.classifier = classifier.dropout, classifier.classifier
+
+    def vectors(self, states: Tensor, attention_mask: Tensor) -> Tensor:
+        """(B, T, D) -> one vector per text, (B, D)."""
+        mask = create_bidirectional_mask(
+            config=self.config, inputs_embeds=states, attention_mask=attention_mask
+        )
+        for layer in self.layers:
+            states = layer(states, mask)
+        return mean_of_tokens(states, attention_mask)
+
+    def forward(
+        self, states: Tensor, attention_mask: Tensor, labels: Tensor | None = None
+    ) -> SequenceClassifierOutput:
+        """(B, T, D) -> logits (B, labels), and the loss where labels (B,) are given."""
+        logits = self.classifier(self.dropout(self.vectors(states, attention_mask)))
         loss = None if labels is None else F.cross_entropy(logits, labels)
         return SequenceClassifierOutput(loss=loss, logits=logits)

@@ -9,37 +9,38 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import DataLoader, Sampler
 
 from helpers import pretrained
-from helpers.corpora.reviews import STARS, load_reviews
+from helpers.corpora.reviews import FOLDS, STARS, load_reviews
+from helpers.reading import own_reviews
+from helpers.reading.own_reviews import ReviewsError
 
 HUB = "Yelp/yelp_review_full"
 SOME = 1000  # reviews of each split that are used of the Hub's 700,000
 NO_LABEL = "use the bundled reviews: unset COURSE_SOURCE"
 
 
-class ReviewsError(OSError):
-    """Reviews that are out of reach; shown as one sentence."""
-
-    def _render_traceback_(self) -> list[str]:
-        return str(self).splitlines() or [type(self).__name__]
-
-
-def load(fold: int = 0) -> Any:
+def load(fold: int = 0, own: str | Path | None = None) -> Any:
     """The reviews, columns `label` (0 to 4) and `text`, splits "train" and "test".
 
     Args:
-        fold: which fifth of the bundled reviews is the test split
+        fold: which fifth of the bundled reviews, or of your own, is the test split
+        own: a CSV file with the columns `label` and `text`, to be used instead
 
     Returns:
         A `datasets.DatasetDict`; from the Hub 1,000 reviews of each split, chosen
         before anything is done to them.
 
     Raises:
-        ReviewsError: They are to come from the Hub, and can't.
+        ReviewsError: They are to come from the Hub, or from a file, and can't.
+        ValueError: The fold does not exist.
     """
+    if own is not None:
+        if fold not in range(FOLDS):
+            raise ValueError(f"fold={fold} does not exist: choose 0 to {FOLDS - 1}.")
+        return own_reviews.split(own_reviews.read(own), fold)
     if pretrained.source() == "bundled":
         return load_reviews(fold)
     return _from_hub(_cached() or _fetched())
@@ -146,10 +147,12 @@ def pad_batch(rows: Sequence[dict]) -> dict[str, Tensor]:
     """Rows to the tensors that a model takes, padded to the longest of them.
 
     Args:
-        rows: B rows with "ids" and "label", as `encode` makes them
+        rows: B rows with "ids" and "label", as `encode` makes them; in all or none of
+            them "states" (T, D) of a lower layer, which then are read in place of ids
 
     Returns:
-        "input_ids" (B, T), "attention_mask" (B, T), 1 = a real token, "labels" (B).
+        "input_ids" (B, T), or "states" (B, T, D); "attention_mask" (B, T), 1 = a real
+        token; "labels" (B).
     """
     width = max(len(row["ids"]) for row in rows)
     ids = torch.zeros(len(rows), width, dtype=torch.long)
@@ -158,7 +161,11 @@ def pad_batch(rows: Sequence[dict]) -> dict[str, Tensor]:
         ids[place, : len(row["ids"])] = torch.tensor(row["ids"])
         real[place, : len(row["ids"])] = 1
     labels = torch.tensor([row["label"] for row in rows])
-    return {"input_ids": ids, "attention_mask": real, "labels": labels}
+    read = {"input_ids": ids}
+    if "states" in rows[0]:
+        states = [row["states"] for row in rows]
+        read = {"states": nn.utils.rnn.pad_sequence(states, batch_first=True)}
+    return read | {"attention_mask": real, "labels": labels}
 
 
 class SimilarLengths(Sampler):

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers.models.encoder import Encoder
-from helpers.reading.fine_tuning import Recipe, Scores, scores
+from helpers.reading.fine_tuning import Recipe, Scores, keep_states, scores
 from helpers.reading.reviews import SimilarLengths
 from helpers.text.sentence_search import mean_of_tokens
 from helpers.training import progress
@@ -136,3 +136,64 @@ def _logits(model: UpperLayers, rows: Sequence[dict]) -> tuple[Tensor, Tensor]:
         found.append(model(x, real))
         labels.append(wanted)
     return torch.cat(found), torch.cat(labels)
+
+
+# --- the head alone -------------------------------------------------------------------
+
+
+@torch.no_grad()
+def vectors(classifier: Any, rows: Sequence[dict]) -> tuple[Tensor, Tensor]:
+    """What the head of an untrained classifier reads of encoded reviews.
+
+    Args:
+        classifier: as `fine_tuning.load_classifier` returns it
+        rows: what `reviews.encode` returned
+
+    Returns:
+        Vectors (N, D), the means of all tokens, and labels (N,).
+    """
+    layers = len(classifier.bert.encoder.layer)
+    kept = keep_states(classifier, rows, layers)
+    means = torch.stack([row["states"].mean(0) for row in kept])
+    return means, torch.tensor([row["label"] for row in rows])
+
+
+HEAD = Recipe(head_rate=1e-2, epochs=10, frozen=0)
+
+
+def head_alone(
+    train: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor], **changes: Any
+) -> float:
+    """Train a linear head on kept vectors; returns the accuracy on the test reviews.
+
+    Args:
+        train: vectors (N, D) and labels (N,)
+        test: likewise
+        **changes: of the recipe `HEAD`, such as `schedule="constant"`
+    """
+    from helpers.reading.fine_tuning import scheduler_for
+
+    recipe, (vectors, labels) = replace(HEAD, **changes), train
+    draw = torch.Generator().manual_seed(recipe.seed)
+    head = nn.Linear(vectors.shape[1], int(labels.max()) + 1)
+    with torch.no_grad():
+        head.bias.zero_()
+        head.weight.normal_(std=0.02, generator=draw)
+    batches = SimilarLengths(
+        [1] * len(labels), min(recipe.batch_size, len(labels)), recipe.seed,
+        recipe.same_order,
+    )  # fmt: skip
+    optimizer = torch.optim.AdamW(
+        head.parameters(), recipe.head_rate, weight_decay=recipe.weight_decay
+    )
+    scheduler = scheduler_for(optimizer, recipe, recipe.epochs * len(batches))
+    for _ in range(recipe.epochs):
+        for some in batches:
+            loss = F.cross_entropy(head(vectors[some]), labels[some])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+    with torch.no_grad():
+        right = head(test[0]).argmax(-1) == test[1]
+    return right.float().mean().item()

@@ -52,6 +52,33 @@ def padded(texts: Sequence[str], tokenizer: Any) -> tuple[Tensor, Tensor]:
     return batch["input_ids"], batch["special_tokens_mask"].bool()
 
 
+def word_tokenizer(texts: Sequence[str]) -> Any:
+    """A tokenizer of `transformers` whose vocabulary is all words of some texts.
+
+    Words are in small letters; it has BERT's five special tokens, [PAD] with id 0.
+    """
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    names = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]"}
+    special = {f"{name}_token": token for name, token in names.items()}
+    special["mask_token"] = "[MASK]"
+    normal, cut = normalizers.Lowercase(), pre_tokenizers.BertPreTokenizer()
+    words = {
+        word
+        for text in texts
+        for word, _ in cut.pre_tokenize_str(normal.normalize_str(text))
+    }
+    vocabulary = {w: n for n, w in enumerate([*special.values(), *sorted(words)])}
+    inner = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    inner.normalizer, inner.pre_tokenizer = normal, cut
+    inner.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        special_tokens=[(name, vocabulary[name]) for name in ("[CLS]", "[SEP]")],
+    )
+    return PreTrainedTokenizerFast(tokenizer_object=inner, **special)
+
+
 Hide = Callable[[Tensor, Tensor, int, int], tuple[Tensor, Tensor]]
 Masked = tuple[Tensor, Tensor, Tensor]  # inputs, labels, padding mask
 
@@ -134,3 +161,31 @@ def guesses(
     model.train(was_training)
     words = tokenizer.convert_ids_to_tokens(best.tolist())
     return list(zip(words, shares.tolist(), strict=True))
+
+
+@torch.no_grad()
+def fill_in(
+    model: Any, tokenizer: Any, text: str, count: int = 5
+) -> list[tuple[str, float]]:
+    """The words that a model of `transformers` puts at a text's first [MASK].
+
+    Args:
+        model: masked language model, in eval mode
+        tokenizer: the one that belongs to it
+        text: with at least one [MASK]
+        count: how many words
+
+    Returns:
+        The most likely words with their probabilities, best first.
+
+    Raises:
+        ValueError: There is no [MASK] in the text.
+    """
+    batch = tokenizer(text, truncation=True, return_tensors="pt")
+    places = (batch["input_ids"][0] == tokenizer.mask_token_id).nonzero()
+    if not len(places):
+        raise ValueError(f"{text!r} has no [MASK]: write one where a word is missing.")
+    shares = model(**batch).logits[0, places[0, 0]].softmax(-1)
+    values, ids = shares.topk(count)
+    words = tokenizer.convert_ids_to_tokens(ids.tolist())
+    return list(zip(words, values.tolist(), strict=True))

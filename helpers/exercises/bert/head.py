@@ -1,4 +1,4 @@
-"""9.E: the head that guesses words; 9.F: what stop words take away."""
+"""9.B: the head that guesses words; 9.G: what stop words take away."""
 
 from collections.abc import Callable
 
@@ -221,11 +221,12 @@ STOP_WORDS = (
 
 EXERCISES = (
     Exercise(
-        "9.E",
+        "9.B",
         "A head that guesses words",
         "class",
-        difficulty=2,
+        difficulty=1,
         points=2,
+        core=True,
         answers=(
             Answer(
                 "MaskedLanguageHead",
@@ -249,7 +250,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "9.F",
+        "9.G",
         "Bug hunt: what do stop words take away?",
         "value",
         difficulty=1,

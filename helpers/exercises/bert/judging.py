@@ -1,4 +1,4 @@
-"""9.H: ask a classifier about texts; 9.K: how good is it, on a whole split?"""
+"""9.L: ask a classifier about texts; 9.E: how good is it, on a whole split?"""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -27,11 +27,11 @@ from helpers.exercises.bert.shared import (
 )
 from helpers.exercises.kit import exchanging, number
 
-# --- 9.H ------------------------------------------------------------------------------
+# --- 9.L ------------------------------------------------------------------------------
 
 
 def star_probabilities(model: Any, tokenizer: Any, texts: list[str]) -> Tensor:
-    """The course's own answer to 9.H."""
+    """The course's own answer to 9.L."""
     return _asked(model, tokenizer, texts)
 
 
@@ -204,11 +204,11 @@ ASK_MISTAKES = (
     ),
 )
 
-# --- 9.K ------------------------------------------------------------------------------
+# --- 9.E ------------------------------------------------------------------------------
 
 
 def evaluate(model: Any, batches: Iterable[dict]) -> tuple[float, float]:
-    """The course's own answer to 9.K."""
+    """The course's own answer to 9.E."""
     return _evaluated(model, batches)
 
 
@@ -460,7 +460,7 @@ JUDGE_MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "9.H",
+        "9.L",
         "Ask it for stars",
         "function",
         difficulty=2,
@@ -478,7 +478,7 @@ EXERCISES = (
         misconceptions=ASK_MISTAKES,
     ),
     Exercise(
-        "9.K",
+        "9.E",
         "Evaluate",
         "function",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""9.G: load an encoder with five labels; 9.J: what a head may read."""
+"""9.C: load an encoder with five labels; 9.D: what a head may read."""
 
 import atexit
 import shutil
@@ -17,7 +17,7 @@ from helpers.exercises.kit import exchanging
 
 
 def load_five(folder: str) -> Any:
-    """The course's own answer to 9.G."""
+    """The course's own answer to 9.C."""
     return _remembered(folder)
 
 
@@ -183,11 +183,11 @@ LOAD_MISTAKES = (
 )
 
 
-# --- 9.J -----------------------------------------------------------------------------
+# --- 9.D -----------------------------------------------------------------------------
 
 
 def first_and_mean(hidden: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
-    """The course's own answer to 9.J."""
+    """The course's own answer to 9.D."""
     return _pooled(hidden, attention_mask)
 
 
@@ -314,22 +314,24 @@ POOL_MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "9.G",
+        "9.C",
         "Load it with five labels",
         "function",
         difficulty=1,
         points=1,
+        core=True,
         answers=(Answer("load_five", load_five, {"model": ""}),),
         cases=_load_cases,
         proves="a class for whole texts, five labels, a pretrained encoder",
         misconceptions=LOAD_MISTAKES,
     ),
     Exercise(
-        "9.J",
+        "9.D",
         "What a head may read",
         "function",
         difficulty=2,
         points=2,
+        core=True,
         answers=(
             Answer(
                 "first_and_mean",

@@ -1,4 +1,4 @@
-"""9.C: choose 15 % of the tokens, and hide most of them.
+"""9.A: choose 15 % of the tokens, and hide most of them.
 
 The answer is random, so it is judged by rates: each must lie within 5 sigma of what is
 asked for. By chance, one of them fails to in about one of 250,000 checks.
@@ -22,7 +22,7 @@ RATES = {"selected": 0.15, "[MASK]": 0.8, "random": 0.1, "unchanged": 0.1}
 def mask_tokens(
     ids: Tensor, special: Tensor, mask_id: int, vocab_size: int
 ) -> tuple[Tensor, Tensor]:
-    """The course's own answer to 9.C."""
+    """The course's own answer to 9.A."""
     return _masked(ids, special, mask_id, vocab_size)
 
 
@@ -443,7 +443,7 @@ def _first_row(ids: Tensor) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "9.C",
+        "9.A",
         "Hide tokens: 80, 10, 10",
         "function",
         difficulty=3,

@@ -1,4 +1,4 @@
-"""9.D: pairs for the next-sentence task, half of them real.
+"""9.K: pairs for the next-sentence task, half of them real.
 
 The answer is random. The share of real pairs must lie within 5 sigma of one half, and
 the number of changes between real and random within 5 sigma of what that share gives
@@ -21,7 +21,7 @@ Pairs = list[tuple[str, str, bool]]
 
 
 def sentence_pairs(documents: Documents) -> Pairs:
-    """The course's own answer to 9.D."""
+    """The course's own answer to 9.K."""
     return _pairs(documents)
 
 
@@ -451,12 +451,11 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "9.D",
+        "9.K",
         "Does this sentence follow?",
         "function",
         difficulty=2,
         points=3,
-        core=True,
         answers=(Answer("sentence_pairs", sentence_pairs, {"pairs": ""}),),
         cases=_cases,
         proves="half of the pairs real, each drawn on its own, random sentences from "

@@ -1,4 +1,4 @@
-"""9.L: the optimizer and one epoch of fine-tuning; 9.M and 9.N have no check."""
+"""9.F: the optimizer and one epoch of fine-tuning; 9.M and 9.N have no check."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -23,14 +23,14 @@ RATE = 5e-5
 
 
 def make_optimizer(model: nn.Module) -> AdamW:
-    """The course's own answer to the first half of 9.L."""
+    """The course's own answer to the first half of 9.F."""
     return AdamW(model.parameters(), lr=RATE)
 
 
 def train_epoch(
     model: Any, batches: Iterable[dict], optimizer: Any, scheduler: Any
 ) -> list[float]:
-    """The course's own answer to the second half of 9.L."""
+    """The course's own answer to the second half of 9.F."""
     return _epoch(model, batches, optimizer, scheduler)
 
 
@@ -382,11 +382,12 @@ EPOCH_MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "9.L",
+        "9.F",
         "AdamW, and one pass of fine-tuning",
         "function",
         difficulty=3,
         points=3,
+        core=True,
         answers=(
             Answer("make_optimizer", make_optimizer, {"optimizer": ""}),
             Answer("train_epoch", train_epoch, {"losses": ""}),
@@ -396,6 +397,6 @@ EXERCISES = (
         "schedule",
         misconceptions=OPTIMIZER_MISTAKES + EPOCH_MISTAKES,
     ),
-    Exercise("9.M", "Why is it so bad?", "written", difficulty=3, points=4),
-    Exercise("9.N", "Beat it", "open", difficulty=4, minutes=30),
+    Exercise("9.M", "Why is it not better?", "written", difficulty=2, points=4),
+    Exercise("9.N", "Beat it", "open", difficulty=4, minutes=8),
 )

@@ -1,4 +1,4 @@
-"""9.A: WordPiece, the longest match first; and why to tokenize at all."""
+"""9.H: WordPiece, the longest match first; and why to tokenize at all."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ UNKNOWN = "[UNK]"
 
 
 def wordpiece(word: str, vocab: Collection[str]) -> list[str]:
-    """The course's own answer to 9.A."""
+    """The course's own answer to 9.H."""
     pieces: list[str] = []
     rest = word
     while rest:
@@ -293,17 +293,16 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "9.A",
+        "9.H",
         "WordPiece: the longest match first",
         "function",
         difficulty=3,
         points=3,
-        core=True,
         answers=(Answer("wordpiece", wordpiece, {"pieces": ""}),),
         cases=_cases,
         proves="longest match, ## inside a word, [UNK] for a whole word, random words",
         properties=(Property("Do the pieces spell the word", _glue),),
         misconceptions=MISTAKES,
     ),
-    Exercise("9.B", "Why tokenize?", "written", difficulty=1, points=2),
+    Exercise("9.J", "Why tokenize?", "written", difficulty=1, points=2),
 )

@@ -1,4 +1,4 @@
-"""Independent solutions to 9.E."""
+"""Independent solutions to 9.B."""
 
 import torch
 import torch.nn.functional as F
@@ -43,5 +43,5 @@ class HeadByFormula(nn.Module):
 
 
 VARIANTS = {
-    "9.E": (HeadInOneLine, HeadByModules, HeadByFormula),
+    "9.B": (HeadInOneLine, HeadByModules, HeadByFormula),
 }

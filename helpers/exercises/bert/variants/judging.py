@@ -1,4 +1,4 @@
-"""Independent solutions to 9.H, 9.K."""
+"""Independent solutions to 9.L, 9.E."""
 
 import numpy as np
 import torch
@@ -108,14 +108,14 @@ def evaluate_on_copies(model, batches):
 
 
 VARIANTS = {
-    "9.H": (
+    "9.L": (
         ask_in_inference_mode,
         ask_one_by_one,
         ask_by_exponentials,
         ask_up_to_512,
         ask_up_to_the_positions,
     ),
-    "9.K": (
+    "9.E": (
         evaluate_by_rows,
         evaluate_by_pooling,
         evaluate_with_numpy,

@@ -1,4 +1,4 @@
-"""Independent solutions to 9.C."""
+"""Independent solutions to 9.A."""
 
 import random
 
@@ -58,7 +58,7 @@ def mask_by_numpy(ids, special, mask_id, vocab_size):
 
 
 VARIANTS = {
-    "9.C": (
+    "9.A": (
         mask_with_one_draw,
         mask_as_in_transformers,
         mask_by_loops,

@@ -1,4 +1,4 @@
-"""Independent solutions to 9.D."""
+"""Independent solutions to 9.K."""
 
 import random
 
@@ -48,5 +48,5 @@ def pairs_by_shift(documents):
 
 
 VARIANTS = {
-    "9.D": (pairs_by_numbers, pairs_by_torch, pairs_by_shift),
+    "9.K": (pairs_by_numbers, pairs_by_torch, pairs_by_shift),
 }

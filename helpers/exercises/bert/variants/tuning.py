@@ -1,4 +1,4 @@
-"""Independent solutions to 9.L."""
+"""Independent solutions to 9.F."""
 
 import torch
 import torch.nn.functional as F
@@ -59,7 +59,7 @@ def epoch_with_own_loss(model, batches, optimizer, scheduler):
 
 
 VARIANTS = {
-    "9.L": (
+    "9.F": (
         (optimizer_by_list, epoch_clearing_first),
         (optimizer_by_groups, epoch_clearing_by_model),
         (optimizer_by_names, epoch_with_own_loss),

@@ -1,4 +1,4 @@
-"""Independent solutions to 9.A."""
+"""Independent solutions to 9.H."""
 
 
 def wordpiece_by_recursion(word, vocab):
@@ -56,7 +56,7 @@ def wordpiece_by_max(word, vocab):
 
 
 VARIANTS = {
-    "9.A": (
+    "9.H": (
         wordpiece_by_recursion,
         wordpiece_as_in_bert,
         wordpiece_by_library,
