@@ -492,7 +492,6 @@ EXERCISES = (
         "function",
         difficulty=4,
         points=5,
-        core=True,
         answers=(
             Answer("beam_search", beam_search, {"ids": "1, prompt + new", "score": ""}),
         ),

@@ -168,6 +168,7 @@ EXERCISES = (
         "function",
         difficulty=2,
         points=2,
+        core=True,
         answers=(Answer("perplexity", reference, {"perplexity": ""}),),
         cases=_cases,
         proves="the shift, the mean, the exponential, texts of four lengths",

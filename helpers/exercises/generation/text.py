@@ -352,8 +352,9 @@ EXERCISES = (
         "11.J",
         "Generate a text",
         "function",
-        difficulty=3,
+        difficulty=2,
         points=3,
+        core=True,
         answers=(Answer("generate_text", generate_text, {"text": ""}),),
         cases=_cases,
         proves="the order of the filters, what can come up and how often, seeds, the "

@@ -212,7 +212,7 @@ def _product(logits: Tensor, k: int) -> Tensor:
 EXERCISES = (
     Exercise(
         "11.D",
-        "Top-k: the likeliest few",
+        "Top-k: the best few",
         "function",
         difficulty=2,
         points=3,
