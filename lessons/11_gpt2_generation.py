@@ -53,7 +53,6 @@ from helpers.figures import generation as draw
 from helpers.figures import show_figure
 from helpers.figures.play import play
 from helpers.generation import sampling, ways
-from helpers.generation.beam import continue_text
 from helpers.generation.rewards import EndingReader
 from helpers.student.own_parts import OwnParts
 
@@ -386,7 +385,7 @@ for beginning in beginnings:
     rows[beginning] = sampling.next_logits(model, begun)  # (B=1, V)
     kept = sampling.top_p_filter(rows[beginning], 0.9).isfinite().sum().item()
     best = pieces(rows[beginning][0].topk(3).indices)
-    print(f"{beginning!r}\n  {kept} tokens have 90 % together; the first three {best}")
+    print(f"{beginning!r}\n  needed for 90 %: {kept}; the first three {best}")
 assert kept > 40
 show_figure(
     draw.nuclei({name: row[0].softmax(-1) for name, row in rows.items()}, p=0.9, k=10),
@@ -756,7 +755,7 @@ check("11.J", generate_text)
 
 # %%
 mine.take("11.J", generate_text)
-beginning = "One day Anna found a small brown key in the garden."
+beginning = "In the middle of the night Anna woke up."
 for seed in range(2):
     seeded = torch.Generator().manual_seed(seed)
     told = mine.generate_text(
@@ -954,7 +953,7 @@ print({n: round(x, 2) for n, x in zip(counts, best_of.mean(1).tolist(), strict=T
 for name, at in (("highest", happy[0].argmax()), ("lowest", happy[0].argmin())):
     print(f"{name} {happy[0, at]:.2f}: ...", " ".join(stories[at].split()[-30:]))
 assert reward.accuracy(reward.held_out) > 0.8
-assert best_of[-1].mean() > 0.75 > 0.65 > happy.mean()
+assert best_of[-1].mean() > happy.mean() + 0.15
 
 # %% [markdown]
 # It works: the best of 16 end well. But what has the reader learned, to tell endings,
@@ -1024,14 +1023,14 @@ assert scores["story"] > scores["salad"] + 0.2
 # *the*, which pair will greedy find, and which the beam?
 
 # %%
-words = ["cat", "old", "sea"]
+words = ["sea", "old", "cat"]
 first = torch.tensor([0.45, 0.40, 0.15])
-second = torch.tensor([[0.4, 0.35, 0.25], [0.8, 0.05, 0.15], [0.3, 0.3, 0.4]])
+second = torch.tensor([[0.25, 0.35, 0.4], [0.15, 0.05, 0.8], [0.3, 0.4, 0.3]])
 show_figure(
     draw.beam_tree(first, second, [word + " " for word in words], width=2),
-    "A tree of two steps. From the start cat (0.45), old (0.40) and sea (0.15). Below "
-    "cat the best pair has 0.18, below old the best has 0.32. The beam keeps cat and "
-    "old, then a pair below each; greedy goes by cat.",
+    "A tree of two steps. From the start sea (0.45), old (0.40) and cat (0.15). Below "
+    "sea the best pair has 0.18, below old the best has 0.32. The beam keeps sea and "
+    "old, then a pair below each; greedy goes by sea.",
 )
 
 # %% [markdown]
@@ -1109,28 +1108,27 @@ check("11.H", beam_search)
 # </details>
 
 # %% [markdown]
-# Greedy and beam on 20 beginnings, yours if they pass, against `model.generate`. Where
-# texts may end, the two part company in some cases: the library takes finished texts
-# out of the beam, so that others can take their places. Neither is wrong; they are
-# different searches.
+# Greedy and beam on 20 beginnings, yours if they pass, against `model.generate`. (Here
+# nothing ends a text. Where something does, the library takes finished texts out of the
+# beam, so that others can take their places. That is another search, and neither is
+# wrong.)
 
 # %%
 mine.take("11.H", beam_search)
-eos = tokenizer.eos_token_id
-equal = {"greedy": 0, "beam of 3": 0, "beam of 3, with an end": 0}
-for row in real[:, None, :12]:  # (1, T=12)
-    theirs = ways.write(model, row, 8, {"do_sample": False})
-    equal["greedy"] += torch.equal(mine.greedy(model, row, 8), theirs)
-    how = {"do_sample": False, "num_beams": 3}
-    theirs = ways.write(model, row, 8, how)
-    equal["beam of 3"] += torch.equal(mine.beam_search(model, row, 8, 3)[0], theirs)
-    ours, theirs = (
-        continue_text(model, row, 8, 3, eos)[0],
-        ways.write(model, row, 8, how, end=eos),
-    )
-    equal["beam of 3, with an end"] += ours.tolist() == theirs.tolist()
+library = {
+    "greedy": ways.write(model, real[:, :12], 8, {"do_sample": False}),
+    "beam of 3": ways.write(
+        model, real[:, :12], 8, {"do_sample": False, "num_beams": 3}
+    ),
+}
+equal = dict.fromkeys(library, 0)
+for n, row in enumerate(real[:, None, :12]):  # (1, T=12)
+    ours = {"greedy": mine.greedy(model, row, 8)}
+    ours["beam of 3"], _ = mine.beam_search(model, row, 8, 3)
+    for name, written in ours.items():
+        equal[name] += torch.equal(written[0], library[name][n])
 print(f"the same tokens on {len(real)} beginnings:", equal)
-assert equal["greedy"] == equal["beam of 3"] == 20
+assert set(equal.values()) == {20}
 
 # %% [markdown] slide="slide"
 # ### Many prompts at once: padding on the left
@@ -1187,6 +1185,7 @@ check("11.K", positions_of)
 pad_ids = [tokenizer(one).input_ids for one in some]
 alone = [sampling.greedy(model, torch.tensor([row]), 8)[0, -8:] for row in pad_ids]
 longest = max(map(len, pad_ids))
+eos = tokenizer.eos_token_id
 right = torch.tensor([row + [eos] * (longest - len(row)) for row in pad_ids])
 padded = {
     "left, mask and positions": sampling.greedy(model, ids_of_some, 8, mask),

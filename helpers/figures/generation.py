@@ -293,6 +293,7 @@ def beam_tree(
     greedy = int(first.argmax()), int(second[first.argmax()].argmax())
     middle = (size * size - 1) / 2
     axes.text(-0.04, middle, "start", ha="right", va="center")
+    second_from = 1.11 + 0.0405 * (max(map(len, tokens)) + 5)  # behind the first labels
     for a in range(size):
         height = size * a + (size - 1) / 2
         colour = BLUE if a in kept else GREY
@@ -302,7 +303,8 @@ def beam_tree(
             colour = BLUE if (a, b) in last else GREY
             words = printable(tokens[a] + tokens[b])
             label = f"{words}  {both[a, b]:.2f}"
-            start, stop = (1.35, height), (2.35, size * a + b)
+            start = second_from, height
+            stop = second_from + 1, size * a + b
             _branch(axes, start, stop, label, colour, greedy == (a, b))
     axes.plot([], [], color=BLUE, label="kept by the beam")
     axes.plot([], [], color=GREY, label="dropped")
