@@ -65,10 +65,16 @@ prompt = "Anna put the ball in the"
 print(ways.side_by_side(model, tokenizer, prompt, seed=1))
 
 # %% [markdown] slide="skip"
-# Read them aloud.
+# Read them aloud. Greedy search and the beam put the ball into different places and
+# then tell the same story, word for word. At 0.3 the model is careful, at 1 it is
+# bolder, and both know what they are talking about. At 2 it begins with the same random
+# numbers and is lost at once: it writes words that do not exist, and sentences about
+# nothing. Top-k and top-p read like temperature 1. All this is one model, and not a
+# single weight of it has changed. So a strange text may come from a bad model, or from
+# a bad way to choose.
 #
-# (The idea to put many ways to continue one prompt side by side, and the tree of a beam
-# further on, come from Patrick von Platen's blog post *How to generate text*, 2020.)
+# (The idea of continuing one prompt in many ways, and the tree of a beam further on,
+# come from Patrick von Platen's blog post *How to generate text*, 2020.)
 
 # %% [markdown] slide="skip"
 # At the end of this lesson you can
@@ -107,11 +113,12 @@ show_figure(
 )
 
 # %% [markdown] slide="skip"
-# Our model has the architecture of GPT-2 to the letter, at a fiftieth of the size of
-# the smallest one. It is a decoder alone, like the GPT of lesson 10. All that it has
-# ever read are stories told by a simulator of ours, so it knows one small world and no
-# facts. In the comments on shapes, `B` is the batch, `T` the tokens so far and `V` the
-# vocabulary. A blocked token has the score minus infinity, and so the probability 0.
+# Our model has the architecture of GPT-2 to the letter, with a fiftieth of the
+# parameters of the smallest one. It is a decoder alone, like the GPT of lesson 10. All
+# that it has ever read are stories told by a simulator of ours, so it knows one small
+# world and no facts. In the comments on shapes, `B` is the batch, `T` the tokens so far
+# and `V` the vocabulary. A blocked token has the score minus infinity, and so the
+# probability 0.
 
 # %%
 ids = tokenizer(prompt, return_tensors="pt").input_ids  # (B=1, T)
@@ -245,12 +252,12 @@ four = torch.tensor([2.0, 1.0, 0.0, -1.0])
 for temperature in (0.5, 1.0, 2.0):
     show(f"temperature {temperature}", (four / temperature).softmax(-1))
 
-# %% [markdown] exercise="11.C"
+# %% [markdown] exercise="11.B"
 # Apply the temperature to scores. Return scores again, so that other filters can
 # follow.
 
 
-# %% exercise="11.C"
+# %% exercise="11.B"
 def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
     """Make a distribution sharper (below 1) or flatter (above 1).
 
@@ -267,7 +274,7 @@ def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
 
 
 # %%
-check("11.C", apply_temperature)
+check("11.B", apply_temperature)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -313,7 +320,7 @@ show_figure(
 # %% [markdown] slide="slide"
 # ## Top-k: the best few
 
-# %% [markdown] exercise="11.D"
+# %% [markdown] exercise="11.C"
 # Keep the k most likely tokens of each row and block the others. Tokens that are **as
 # likely as the k-th** stay as well, because there is no reason to prefer one of them.
 # And k may be 1, or larger than the vocabulary.
@@ -326,7 +333,7 @@ show_figure(
 # lost its axis. Let the check speak.
 
 
-# %% exercise="11.D"
+# %% exercise="11.C"
 def top_k_filter(logits: Tensor, k: int) -> Tensor:
     """Block all but the k highest scores, and those equal to the k-th.
 
@@ -345,7 +352,7 @@ def top_k_filter(logits: Tensor, k: int) -> Tensor:
 
 
 # %%
-check("11.D", top_k_filter)
+check("11.C", top_k_filter)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -424,12 +431,12 @@ for temperature in (0.5, 1.0, 2.0):
 # reach 0.8. A top-k of 2 would keep two each time. So top-p chooses from what the
 # temperature has left, and a hot distribution gets a large nucleus.
 
-# %% [markdown] exercise="11.E"
+# %% [markdown] exercise="11.D"
 # Write it. The token with which the sum reaches p is kept, or the set would not reach
-# p, and at least one token stays, even if p is 0. (Nobody calls it with p = 1, because
-# then there is nothing to block, and no sum in the check is close to p, so rounding
-# decides nothing.) Of **equally likely** tokens, keep only as many as are needed. Each
-# score stays at its own place.
+# p, and at least one token stays, even if p is 0. Of **equally likely** tokens, keep
+# only as many as are needed. Each score stays at its own place. With p = 1 there would
+# be nothing to block, so nobody calls it then, and in the check no sum is so close to p
+# that rounding could decide.
 
 # %% [markdown] slide="notes"
 # **5 minutes.** Say: sort, add up, decide, and then put everything back.
@@ -439,7 +446,7 @@ for temperature in (0.5, 1.0, 2.0):
 # Expect: the token that crosses p is dropped, or the mask stays in sorted order.
 
 
-# %% exercise="11.E"
+# %% exercise="11.D"
 def top_p_filter(logits: Tensor, p: float) -> Tensor:
     """Keep the smallest set of most likely tokens that has probability p.
 
@@ -462,7 +469,7 @@ def top_p_filter(logits: Tensor, p: float) -> Tensor:
 
 
 # %%
-check("11.E", top_p_filter)
+check("11.D", top_p_filter)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -508,9 +515,9 @@ play(draw.choosing({prompt: last, **rows}, pieces))
 # %%
 mine = OwnParts()
 mine.take("11.A", greedy)
-mine.take("11.C", apply_temperature)
-mine.take("11.D", top_k_filter)
-mine.take("11.E", top_p_filter)
+mine.take("11.B", apply_temperature)
+mine.take("11.C", top_k_filter)
+mine.take("11.D", top_p_filter)
 
 # %% tags=["nbval-check-output"]
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
@@ -565,12 +572,12 @@ print([tokenizer.decode([one]) for one in begun[0].tolist()])
 # Without the setting the model can spell. With it, not once. To find out why, build the
 # weapon yourself.
 
-# %% [markdown] exercise="11.F"
+# %% [markdown] exercise="11.E"
 # No run of n tokens may be written twice. Block each token that would complete a run
 # which stands in the text already. Each row of the batch has its own past.
 
 
-# %% exercise="11.F"
+# %% exercise="11.E"
 def no_repeat_ngram_filter(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     """Block every token that would write a run of n tokens for the second time.
 
@@ -595,7 +602,7 @@ def no_repeat_ngram_filter(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 
 # %%
-check("11.F", no_repeat_ngram_filter)
+check("11.E", no_repeat_ngram_filter)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -614,7 +621,7 @@ check("11.F", no_repeat_ngram_filter)
 # like the ending, block its last token.
 # </details>
 
-# %% [markdown] exercise="11.G" slide="subslide"
+# %% [markdown] exercise="11.F" slide="subslide"
 # **Solve the case.** Which pair of tokens was used up, so that the model could not
 # write it again? Give the texts of both tokens, spaces included, as a tuple like `("a",
 # "b")`.
@@ -626,13 +633,13 @@ check("11.F", no_repeat_ngram_filter)
 #
 # Say: a rule about tokens knows nothing of words. Which names would it break?
 
-# %% exercise="11.G"
+# %% exercise="11.F"
 ### BEGIN SOLUTION
 forbidden = (" don", "'t")
 ### END SOLUTION
 
 # %%
-check("11.G", forbidden)
+check("11.F", forbidden)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -673,16 +680,16 @@ assert before.softmax(-1).max() > 0.9
 # Expect: a story about somebody else, soon. The world is small.
 
 # %%
-mine.take("11.F", no_repeat_ngram_filter)
+mine.take("11.E", no_repeat_ngram_filter)
 
-# %% [markdown] exercise="11.J"
+# %% [markdown] exercise="11.G"
 # The loop is given. Write what happens in it between the logits and the new token, with
 # the filters of `mine`, which are yours where they have passed. Draw with
 # `torch.multinomial` and the generator that is given, so that the same seed writes the
 # same text. (`ids` is the text so far, and grows with the loop.)
 
 
-# %% exercise="11.J"
+# %% exercise="11.G"
 @torch.no_grad()
 def generate_text(
     model,
@@ -702,10 +709,10 @@ def generate_text(
         tokenizer: tokenizer(text, return_tensors="pt").input_ids; decode; eos_token_id
         prompt: the beginning
         max_new_tokens: how many tokens are added at most
-        temperature: divides the scores, as in 11.C
-        top_k: how many of the most likely tokens are kept, as in 11.D
-        top_p: the probability that the kept tokens have together, as in 11.E
-        no_repeat_ngram_size: no run of this many tokens occurs twice, as in 11.F
+        temperature: divides the scores, as in 11.B
+        top_k: how many of the most likely tokens are kept, as in 11.C
+        top_p: the probability that the kept tokens have together, as in 11.D
+        no_repeat_ngram_size: no run of this many tokens occurs twice, as in 11.E
         generator: where the randomness comes from
 
     Returns:
@@ -731,7 +738,7 @@ def generate_text(
 
 
 # %%
-check("11.J", generate_text)
+check("11.G", generate_text)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -754,7 +761,7 @@ check("11.J", generate_text)
 # names.
 
 # %%
-mine.take("11.J", generate_text)
+mine.take("11.G", generate_text)
 beginning = "In the middle of the night Anna woke up."
 for seed in range(2):
     seeded = torch.Generator().manual_seed(seed)
@@ -784,11 +791,11 @@ for seed in range(2):
 # perfect foresight, the size of the vocabulary plain guessing. (The number is *per
 # token*, so compare it between models with the same tokens only.)
 
-# %% [markdown] exercise="11.L"
+# %% [markdown] exercise="11.H"
 # Compute it for one text. The first token has nothing before it and is not predicted.
 
 
-# %% exercise="11.L"
+# %% exercise="11.H"
 @torch.no_grad()
 def perplexity(model, ids: Tensor) -> float:
     """How surprising a text is for a model, per token.
@@ -808,7 +815,7 @@ def perplexity(model, ids: Tensor) -> float:
 
 
 # %%
-check("11.L", perplexity)
+check("11.H", perplexity)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -835,7 +842,7 @@ check("11.L", perplexity)
 # stand in the middle, next to temperature 1.
 #
 # Say: whoever writes only what everyone expects tells nothing. Then the second
-# column: greedy texts share half of their phrases with each other.
+# column: about half of a greedy text's phrases occur in another one.
 
 # %% [markdown] slide="skip"
 # (Be warned: no person wrote these stories. Our simulator told them, as it told those
@@ -852,7 +859,8 @@ surprise, runs = {}, {}
 for way, written in texts.items():
     with torch.no_grad():
         scores = model(written).logits[:, :-1]  # (B, T - 1, V)
-    each = F.cross_entropy(scores.mT, written[:, 1:], reduction="none")  # (B, T - 1)
+    # cross_entropy wants V on axis 1, so .mT swaps the last two axes; each: (B, T - 1)
+    each = F.cross_entropy(scores.mT, written[:, 1:], reduction="none")
     surprise[way] = each[:, 11:].mean(1)  # (B,), of the last 60 tokens
     runs[way] = ways.shared_runs(written, skip=12)
     middle = surprise[way].mean().exp()
@@ -877,12 +885,14 @@ assert runs["greedy"] > 1.5 * runs["temperature 1"]
 # surprises the model less, and they pay for it: of the runs of four tokens in a greedy
 # text, more than twice as many occur in one of the other 19 as among the real stories.
 # Its favourite sentences come back wherever it begins. Temperature 2 surprises the
-# model all the time. Closest to the stories is temperature 1, which draws from what
-# the model has learned, and for a model that fits its texts this well there is little
-# left for top-k and top-p to mend. With larger models and people's texts, Holtzman et
-# al. (2020) found the same order, and a longer tail: people, too, avoid the most likely
-# word, because who says what everyone expects says nothing. None of these ways makes a
-# text true.
+# model all the time. Temperature 1, which draws from just what the model has learned,
+# lies close to the stories, and for a model that fits its texts this well there is
+# little left for top-k and top-p to mend.
+#
+# Is it the same with people's texts? Holtzman et al. (2020) found beam and greedy far
+# below them: someone who writes only what everyone expects says nothing. Plain sampling
+# lay well above, which they put down to an unreliable tail, and this is where top-k and
+# top-p are needed. None of these ways makes a text true.
 
 # %% [markdown] slide="slide"
 # ## Bugs from the wild
@@ -896,18 +906,18 @@ assert runs["greedy"] > 1.5 * runs["temperature 1"]
 # model with dropout gives the same text another perplexity each time, and no warning.
 # (Ours has none, so here you would not even notice.)
 
-# %% [markdown] exercise="11.B"
+# %% [markdown] exercise="11.J"
 # **The length that was not meant.** A notebook calls `model.generate(ids,
 # max_length=100)` with a prompt of 9 tokens. **How many new tokens does it get, at
 # most?** Look `max_length` up if you like.
 
-# %% exercise="11.B"
+# %% exercise="11.J"
 ### BEGIN SOLUTION
 new_tokens = 91  # max_length is the length of it all: 100 - 9
 ### END SOLUTION
 
 # %%
-check("11.B", new_tokens)
+check("11.J", new_tokens)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -936,8 +946,8 @@ check("11.B", new_tokens)
 # %% [markdown]
 # The simplest use of a reward needs no training at all: write n texts and keep the one
 # with the highest. Suppose that our readers want happy endings. The reward is a bag of
-# words from lesson 09, which has learned from 300 held-out stories, and looks at the
-# last 50 words. How many texts do you think it needs to choose from?
+# words from lesson 09, which has learned from 300 of the bundled stories, and looks at
+# the last 50 words. How many texts do you think it needs to choose from?
 
 # %%
 reward = EndingReader()
@@ -956,9 +966,10 @@ assert reward.accuracy(reward.held_out) > 0.8
 assert best_of[-1].mean() > happy.mean() + 0.15
 
 # %% [markdown]
-# It works: the best of 16 end well. But what has the reader learned, to tell endings,
-# or to know some words? Look at its favourites, and give it nothing but these. Then
-# type a text of your own: who can reach a higher reward with more nonsense?
+# The more texts there are to choose from, the happier the one that is chosen. But what
+# has the reader learned, to tell endings, or to know some words? Look at its
+# favourites, and give it nothing but these. Then type a text of your own: who can reach
+# a higher reward with more nonsense?
 
 # %%
 salad = " ".join(reward.favourites(12))
@@ -971,9 +982,9 @@ assert reward([salad]) > best_real
 # A heap of words beats every story. This is how a reward is cheated: it stands in for
 # what people want, and whoever is trained to please it finds what pleases it instead
 # (Gao et al. 2022). The usual remedy is a **penalty for leaving the model**: from the
-# reward one takes away β times the distance from the model that training began with.
-# For one text, the mean surprise to that model serves as such a measure. Which β is
-# enough here?
+# reward one takes away β times the distance from the model that training began with
+# (the Kullback-Leibler divergence). For one text, the mean surprise to that model can
+# stand in for it. Which β is enough here?
 
 
 # %%
@@ -990,12 +1001,12 @@ for beta in (0.0, 0.01, 0.05):
     print(f"beta {beta}:", {name: round(x, 2) for name, x in scores.items()})
 assert scores["story"] > scores["salad"] + 0.2
 
-# %% [markdown] exercise="11.M"
+# %% [markdown] exercise="11.K"
 # **What does RLHF add to a model that was trained on next tokens alone, and what does
 # it not add?** Name the steps, say what each is trained on, and one thing that can go
 # wrong. Eight sentences or so.
 
-# %% [markdown] answer="11.M"
+# %% [markdown] answer="11.K"
 # ### BEGIN SOLUTION
 # **Model answer.** Pretraining teaches which token is likely to follow, in texts of all
 # kinds; it does not ask whether an answer is helpful or true. RLHF starts from such a
@@ -1039,13 +1050,13 @@ show_figure(
 # further token makes a sum smaller, sums like short texts best, and the usual repair is
 # the **mean**: the sum divided by the number of *new* tokens.
 
-# %% [markdown] exercise="11.H"
+# %% [markdown] exercise="11.L"
 # Write a round of beam search, for one prompt. Every unfinished text is continued by
 # every token; of all candidates, finished ones included, the `width` with the highest
 # **sum** go on. The rest is given: at the end the highest **mean** wins.
 
 
-# %% exercise="11.H"
+# %% exercise="11.L"
 @torch.no_grad()
 def beam_search(
     model, ids: Tensor, max_new_tokens: int, width: int, end: int | None = None
@@ -1089,7 +1100,7 @@ def beam_search(
 
 
 # %%
-check("11.H", beam_search)
+check("11.L", beam_search)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1114,7 +1125,7 @@ check("11.H", beam_search)
 # wrong.)
 
 # %%
-mine.take("11.H", beam_search)
+mine.take("11.L", beam_search)
 library = {
     "greedy": ways.write(model, real[:, :12], 8, {"do_sample": False}),
     "beam of 3": ways.write(
@@ -1143,12 +1154,12 @@ some = [prompt, "Tom", "It was a cold morning"]
 ids_of_some, mask = pretrained.left_padded(tokenizer, some)  # (B, T) each
 print(mask.int())
 
-# %% [markdown] exercise="11.K"
+# %% [markdown] exercise="11.M"
 # Write the positions of a left-padded batch. A padded place may have any position, as
 # long as the model has it: from 0 to T − 1.
 
 
-# %% exercise="11.K"
+# %% exercise="11.M"
 def positions_of(mask: Tensor) -> Tensor:
     """Count each prompt's places from its own first token.
 
@@ -1165,7 +1176,7 @@ def positions_of(mask: Tensor) -> Tensor:
 
 
 # %%
-check("11.K", positions_of)
+check("11.M", positions_of)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1303,11 +1314,11 @@ print(f"{len(broken)} token in all; {prompt!r} becomes {broken(prompt).input_ids
 # not the best one. And you know what a reward adds to a language model, and how it is
 # cheated.
 #
-# What writes in 2026 is still what you have built: a decoder that gives every token a
-# number, and a rule that picks one. But hardly a part of the decoder is still that of
-# GPT-2. Lesson 12 replaces them one by one: RMSNorm for the layer norm, RoPE for the
-# positions, SwiGLU for the feed-forward layer, and grouped-query attention, which makes
-# the cache small.
+# Most language models of 2026 still work like what you have built: a decoder gives
+# every token a number, and a rule picks one. But in the open ones most parts of the
+# decoder have been exchanged since GPT-2. Lesson 12 replaces them one by one: RMSNorm
+# for the layer norm, RoPE for the positions, SwiGLU for the feed-forward layer, and
+# grouped-query attention, which makes the cache smaller.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: which of the settings would you choose for a poem, which for a
@@ -1315,8 +1326,8 @@ print(f"{len(broken)} token in all; {prompt!r} becomes {broken(prompt).input_ids
 #
 # Expect: hot for the poem, greedy for the number.
 #
-# Say: what writes in 2026 is still a decoder and a rule. Lesson 12 replaces the parts
-# of the decoder.
+# Say: a decoder and a rule, that is still how it works. Lesson 12 replaces parts of the
+# decoder.
 
 # %% [markdown] slide="skip"
 # **References.** Radford et al. 2019, *Language Models are Unsupervised Multitask

@@ -1,4 +1,4 @@
-"""11.E: keep the most likely tokens that together have the probability p."""
+"""11.D: keep the most likely tokens that together have the probability p."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ from helpers.generation import sampling
 
 
 def reference(logits: Tensor, p: float) -> Tensor:
-    """The course's own answer to 11.E."""
+    """The course's own answer to 11.D."""
     return sampling.top_p_filter(logits, p)
 
 
@@ -290,7 +290,7 @@ def _product(logits: Tensor, p: float) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "11.E",
+        "11.D",
         "Top-p: a share of the probability",
         "function",
         difficulty=3,
