@@ -1321,7 +1321,7 @@ print(f"{len(broken)} token in all; {prompt!r} becomes {broken(prompt).input_ids
 # grouped-query attention, which makes the cache smaller.
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: which of the settings would you choose for a poem, which for a
+# **1 minute.** Ask: which of the settings would you choose for a poem, which for a
 # telephone number?
 #
 # Expect: hot for the poem, greedy for the number.
