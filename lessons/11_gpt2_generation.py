@@ -120,7 +120,7 @@ show_figure(
 # and `V` the vocabulary. A blocked token has the score minus infinity, and so the
 # probability 0.
 
-# %%
+# %% slide="skip"
 ids = tokenizer(prompt, return_tensors="pt").input_ids  # (B=1, T)
 with torch.no_grad():
     logits = model(ids).logits  # (B=1, T, V)
@@ -295,7 +295,7 @@ check("11.B", apply_temperature)
 # Say: a token of the tail is written now and then, and all that follows has to live
 # with it.
 
-# %%
+# %% slide="skip"
 heats = (0.3, 0.7, 1.0, 2.0)
 by_heat = {heat: (last[0] / heat).softmax(-1) for heat in heats}
 for heat, one in by_heat.items():
@@ -303,6 +303,8 @@ for heat, one in by_heat.items():
     print(f"temperature {heat}: outside of the 50 most likely {outside.abs():.1%}")
 tails = [1 - one.topk(50).values.sum() for one in by_heat.values()]
 assert tails == sorted(tails) and tails[-1] > 0.3 > 3 * tails[-2]
+
+# %%
 show_figure(
     draw.temperatures(by_heat, likely, pieces(likely)),
     "The same 12 tokens at four temperatures. At 0.3 the first has most of the "
@@ -331,6 +333,8 @@ show_figure(
 #
 # Expect: `topk` gives values; then one bound for the whole batch, or a bound that has
 # lost its axis. Let the check speak.
+#
+# Say: tokens as likely as the k-th stay, and k = 1 is the first value to test.
 
 
 # %% exercise="11.C"
@@ -384,7 +388,7 @@ check("11.C", top_k_filter)
 #
 # Say: so no k fits both. What should be the same in both, if not the number?
 
-# %%
+# %% slide="skip"
 beginnings = ("She put on her boots and went out into the", "There was a girl named")
 rows = {}
 for beginning in beginnings:
@@ -394,6 +398,8 @@ for beginning in beginnings:
     best = pieces(rows[beginning][0].topk(3).indices)
     print(f"{beginning!r}\n  needed for 90 %: {kept}; the first three {best}")
 assert kept > 40
+
+# %%
 show_figure(
     draw.nuclei({name: row[0].softmax(-1) for name, row in rows.items()}, p=0.9, k=10),
     "Sorted probabilities of the 1000 most likely tokens for two beginnings. After the "
@@ -512,14 +518,14 @@ play(draw.choosing({prompt: last, **rows}, pieces))
 # Your filters so far, or the course's where a check has not passed yet, beside those of
 # `transformers`, on random scores. What has to agree are the probabilities.
 
-# %%
+# %% slide="skip"
 mine = OwnParts()
 mine.take("11.A", greedy)
 mine.take("11.B", apply_temperature)
 mine.take("11.C", top_k_filter)
 mine.take("11.D", top_p_filter)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="skip"
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 random = 3 * torch.randn(4, 50, generator=torch.Generator().manual_seed(1))  # (B, V)
@@ -669,7 +675,9 @@ assert before.softmax(-1).max() > 0.9
 # %% [markdown] slide="slide"
 # ## All together: tell me a story
 #
-# The order of `transformers`: n-grams, temperature, top-k, top-p, softmax, draw.
+# All boxes of the picture are yours by now. Put them in the order of `transformers`:
+# n-grams first, then temperature, top-k and top-p, a softmax, and a draw. Then give it
+# a first sentence of your own, and let it write.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Say: this is the picture from the beginning, as a function; the lab
@@ -679,7 +687,7 @@ assert before.softmax(-1).max() > 0.9
 #
 # Expect: a story about somebody else, soon. The world is small.
 
-# %%
+# %% slide="skip"
 mine.take("11.E", no_repeat_ngram_filter)
 
 # %% [markdown] exercise="11.G"
@@ -785,6 +793,8 @@ for seed in range(2):
 # without any idea? And of one that foresees each token?
 #
 # Expect: 3,072, and 0 from some. It is 1.
+#
+# Say: compare it between models with the same tokens only.
 
 # %% [markdown] slide="skip"
 # Of how many equally likely tokens does the model choose, on average? 1 would be
@@ -848,7 +858,7 @@ check("11.H", perplexity)
 # (Be warned: no person wrote these stories. Our simulator told them, as it told those
 # that the model was trained on, and it leaves less open than a person would.)
 
-# %%
+# %% slide="skip"
 held_out = [tokenizer(story.text).input_ids[:72] for story in load_stories()[-20:]]
 real = torch.tensor(held_out)  # (B=20, T=72)
 texts = {"the held-out stories": real} | {
