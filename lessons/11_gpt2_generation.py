@@ -518,7 +518,7 @@ play(draw.choosing({prompt: last, **rows}, pieces))
 # Your filters so far, or the course's where a check has not passed yet, beside those of
 # `transformers`, on random scores. What has to agree are the probabilities.
 
-# %% slide="skip"
+# %% locked=true slide="skip"
 mine = OwnParts()
 mine.take("11.A", greedy)
 mine.take("11.B", apply_temperature)
@@ -687,7 +687,7 @@ assert before.softmax(-1).max() > 0.9
 #
 # Expect: a story about somebody else, soon. The world is small.
 
-# %% slide="skip"
+# %% locked=true slide="skip"
 mine.take("11.E", no_repeat_ngram_filter)
 
 # %% [markdown] exercise="11.G"
