@@ -700,16 +700,10 @@ mine.take("11.E", no_repeat_ngram_filter)
 # %% exercise="11.G"
 @torch.no_grad()
 def generate_text(
-    model,
-    tokenizer,
-    prompt: str,
-    max_new_tokens: int = 100,
-    temperature: float = 0.7,
-    top_k: int = 50,
-    top_p: float = 0.95,
-    no_repeat_ngram_size: int = 2,
-    generator: torch.Generator | None = None,
-) -> str:
+    model, tokenizer, prompt: str, max_new_tokens: int = 100,
+    temperature: float = 0.7, top_k: int = 50, top_p: float = 0.95,
+    no_repeat_ngram_size: int = 2, generator: torch.Generator | None = None,
+) -> str:  # fmt: skip
     """Continue a prompt with tokens that are drawn at random.
 
     Args:
@@ -737,7 +731,7 @@ def generate_text(
         return torch.multinomial(scores.softmax(-1), 1, generator=generator)
         ### END SOLUTION
 
-    for _ in range(max_new_tokens):
+    for _ in range(max_new_tokens):  # as in greedy search
         token = next_token(model(ids).logits[:, -1])
         ids = torch.cat([ids, token], dim=1)
         if token.item() == tokenizer.eos_token_id:
@@ -1102,7 +1096,7 @@ def beam_search(
         return sorted(found, key=lambda beam: beam[0], reverse=True)[:width]
         ### END SOLUTION
 
-    for _ in range(max_new_tokens):
+    for _ in range(max_new_tokens):  # round by round
         beams = one_round(beams)
     means = [(total / (text.shape[1] - ids.shape[1]), text) for total, text in beams]
     mean, text = max(means, key=lambda beam: beam[0])
