@@ -3,21 +3,39 @@
 #
 # **A language model gives you thousands of numbers. Which word do you write?**
 #
-# You need: lessons 02, 05 and 06, best also 10. Time: {minutes}.
-
-# %% [markdown] slide="subslide"
-# At the end of this lesson you can
-#
-# - write greedy search, temperature, top-k, top-p, n-gram blocking and beam search;
-# - say what each of the settings of `model.generate` does, and in which order;
-# - continue a batch of prompts without changing what each one would have got alone;
-# - measure how well a text fits a model, and say what training on feedback adds.
+# You need: lessons 02, 05 and 06, best also 10. Time: {minutes}. Run in one go, the
+# notebook takes {run time} on one core.
 
 # %% [markdown] slide="notes"
-# 45 minutes: one distribution (5), greedy and its loops (7), temperature, top-k, top-p
-# (13), the misspelt word (8), a beam by hand (7), perplexity and feedback (5). Leave
-# 11.J, 11.K and best of n for the lab. Usual trouble: the token that crosses p, the
-# sorted row that is never unsorted, and sums against means in the beam.
+# **1 minute.** Say: in lesson 10 you built a GPT. Today you decide what it writes.
+#
+# Ask: why does a chatbot give you another answer when you ask again?
+#
+# Expect: "it is random". Which part of it? The model's numbers are the same each time.
+
+# %% [markdown] slide="slide"
+# ## One beginning, seven endings
+#
+# > Anna put the ball in the ...
+#
+# Where will it be? Say a word before you read on.
+
+# %% [markdown] slide="notes"
+# **3 minutes.** Ask: which of the seven would you let a child read? Which one is
+# broken, and at which word does it break?
+#
+# Expect: everybody finds temperature 2. Few see that the first two could be twins.
+#
+# Say: one model, one beginning, seven ways to choose. You will write five of them.
+
+# %% [markdown] slide="skip"
+# There are many good answers, and a language model does not choose one. It gives every
+# token of its vocabulary a number, and then somebody has to pick. You might take the
+# best one, or roll dice, or roll dice among the best ten, and it turns out that this
+# choice decides whether you read a story, a bore or a heap of words. Below, one small
+# GPT-2 continues this one beginning in seven ways. The weights are the same each time,
+# and so is the beginning. Before you run the cells, guess from the names: which of them
+# will read worst?
 
 # %%
 import shutil
@@ -30,121 +48,138 @@ from torch import Tensor
 
 from helpers import pretrained, show
 from helpers.checks import check
+from helpers.corpora.stories import load_stories
 from helpers.figures import generation as draw
 from helpers.figures import show_figure
 from helpers.figures.play import play
-from helpers.generation import sampling
-from helpers.generation.beam import continue_text
-from helpers.generation.prompts import PROMPTS
-from helpers.generation.rewards import StarReader
+from helpers.generation import sampling, ways
+from helpers.generation.rewards import EndingReader
 from helpers.student.own_parts import OwnParts
 
 _ = torch.manual_seed(11)
 
-# %% [markdown]
-# **Letters in shape comments**: `B` batch, `T` tokens so far, `V` vocabulary.
-# **Scores** (logits) are what the model puts out; their softmax are probabilities. A
-# blocked token has the score minus infinity, and so the probability 0.
+# %%
+model = pretrained.load_gpt2("storyteller")
+tokenizer = pretrained.load_tokenizer("storyteller")
+prompt = "Anna put the ball in the"
+print(ways.side_by_side(model, tokenizer, prompt, seed=1))
+
+# %% [markdown] slide="skip"
+# Read them aloud. Greedy search and the beam put the ball into different places and
+# then tell the same story, word for word. At 0.3 the model is careful, at 1 it is
+# bolder, and both know what they are talking about. At 2 it begins with the same random
+# numbers and is lost at once: it writes words that do not exist, and sentences about
+# nothing. Top-k and top-p read like temperature 1. All this is one model, and not a
+# single weight of it has changed. So a strange text may come from a bad model, or from
+# a bad way to choose.
+#
+# (The idea of continuing one prompt in many ways, and the tree of a beam further on,
+# come from Patrick von Platen's blog post *How to generate text*, 2020.)
+
+# %% [markdown] slide="skip"
+# At the end of this lesson you can
+#
+# - write greedy search, temperature, top-k, top-p and n-gram blocking;
+# - say what each of the settings of `model.generate` does, and in which order;
+# - read a strange sample like a detective: which rule made the model write this?
+# - measure how well a text fits a model, and say what a reward adds, and how it is
+#   cheated.
 
 # %% [markdown] slide="slide"
-# ## Why: the model does not choose
+# ## From numbers to a token
 #
-# A GPT reads a text and scores every token of its vocabulary as the next one. That is
-# all it does. Writing means choosing from these scores, again and again. The choice is
-# ordinary code, and it is up to you.
+# A GPT reads a text and gives every token of its vocabulary a score, a **logit**, as
+# the next one. That is all it does. The way from there to a word is ordinary code.
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: where on this way is chance, and where is the model?
+#
+# Expect: "everywhere". The model is the first arrow, chance the last box.
+#
+# Say: all between is four short functions. We write them from left to right.
 
 # %%
-model = pretrained.load_gpt2()
-tokenizer = pretrained.load_tokenizer("gpt2")
-bundled = pretrained.source() == "bundled"
-size = sum(p.numel() for p in model.parameters())
-print(f"{type(model).__name__}: {size:,} parameters, {len(tokenizer):,} tokens")
+show_figure(
+    draw.pipeline(
+        [" box", " bag", " tree", " sea", " of"],
+        torch.tensor([5.0, 4.4, 3.6, 2.2, 1.0]),
+        sampling.Settings(1.5, 4, 0.8),
+    ),
+    "A way from left to right. GPT-2 reads the text so far, (B, T), and gives logits, "
+    "(B, V), drawn as five falling bars. Divided by a temperature of 1.5 they are "
+    "lower, and closer to each other. Top-k with k = 4 crosses out the last one, top-p "
+    "with p = 0.8 one more. A softmax makes probabilities of the three that are left, "
+    "one token, (B, 1), is drawn and put behind the text, and the way begins again.",
+)
 
-# %% [markdown]
-# The bundled model has the architecture of GPT-2 and a thirtieth of the size of the
-# smallest one. It has read software manuals and nothing else. It writes sentences that
-# sound like a manual; it knows no facts. So give it beginnings of that kind. (With
-# `COURSE_SOURCE=hub` the same cells load OpenAI's `gpt2`.)
+# %% [markdown] slide="skip"
+# Our model has the architecture of GPT-2 to the letter, with a fiftieth of the
+# parameters of the smallest one. It is a decoder alone, like the GPT of lesson 10. All
+# that it has ever read are stories told by a simulator of ours, so it knows one small
+# world and no facts. In the comments on shapes, `B` is the batch, `T` the tokens so far
+# and `V` the vocabulary. A blocked token has the score minus infinity, and so the
+# probability 0.
 
-# %% slide="subslide"
-prompt = "If the file does not exist,"
+# %% slide="skip"
 ids = tokenizer(prompt, return_tensors="pt").input_ids  # (B=1, T)
 with torch.no_grad():
     logits = model(ids).logits  # (B=1, T, V)
-print(tokenizer.convert_ids_to_tokens(ids[0].tolist()))
-print("scores:", tuple(logits.shape))
+size = sum(p.numel() for p in model.parameters())
+print(f"{type(model).__name__}: {size:,} parameters, {len(tokenizer):,} tokens")
+print("logits:", tuple(logits.shape))
+assert 45 < 124_439_808 / size < 60
 
-# %% [markdown]
-# `Ġ` is how this tokenizer shows a space: it belongs to the token after it. There is a
-# row of scores for every token, and each row is about the token that comes **after**
-# it. The last row is the one that you need now.
+# %% [markdown] slide="subslide"
+# There is a row of logits for every token of the text, and each row is about the token
+# that comes **after** it. The last row is the one that we need.
 
 
-# %%
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask, before you press: how sure is it of its best word?
+#
+# Expect: "quite sure". About one in ten: there are many places for a ball.
+#
+# Say: keep the last bar in mind, and all that comes after it, the tail.
+
+
+# %% slide="skip"
 def pieces(ids: Tensor) -> list[str]:
     """The text of each token."""
     return [tokenizer.decode([one]) for one in ids.tolist()]
 
 
-shares, likely = logits[0, -1].softmax(-1).topk(12)
+last = logits[:, -1]  # (B=1, V)
+shares, likely = last[0].softmax(-1).topk(12)
+
+# %%
 show_figure(
     draw.next_tokens(pieces(likely), shares, prompt),
-    "Bars of the 12 likeliest next tokens. In the bundled model ' the' has 27 percent, "
-    "' it' 12, ' then' 10, and the bars get shorter and shorter.",
+    "Bars of the 12 most likely next tokens after Anna put the ball in the. No bar is "
+    "longer than a quarter, and they get shorter slowly.",
 )
-if bundled:
-    assert (100 * shares[:3]).round().tolist() == [27, 12, 10]
-    assert 0.6 < shares.sum() < 0.8
-
-# %% [markdown]
-# Twelve tokens have most of the probability, but not all. The rest is spread over
-# thousands. Each single one is unlikely, but together they matter: keep this tail in
-# mind.
-
-# %% [markdown]
-# What kind of model says this? GPT is a stack of **decoder** layers, without the look
-# at a source: nobody speaks first. (Figures that show a GPT with cross-attention are
-# common, and wrong.) BERT guesses hidden tokens from both sides; GPT guesses the next
-# one from the left. So GPT can write.
-
-# %% tags=["nbval-check-output"]
-names = [name for name, _ in model.named_parameters()]
-print("parameters with 'cross' in their name:", sum("cross" in name for name in names))
-
-# %% [markdown] slide="slide"
-# ## By hand: four tokens
-#
-# Scores 2, 1, 0, −1. Each step down divides the probability by e = 2.718. A
-# **temperature** divides the scores first. **Top-k** keeps the k likeliest. **Top-p**
-# keeps the likeliest until they have the probability p together.
-
-# %% tags=["nbval-check-output"]
-four = torch.tensor([2.0, 1.0, 0.0, -1.0])
-for temperature in (0.5, 1.0, 2.0):
-    shares = (four / temperature).softmax(-1)
-    show(f"temperature {temperature}", shares)
-    show("          summed up", shares.cumsum(-1))
-
-# %% [markdown]
-# Take a pencil. Top-k with k = 2 keeps two tokens at any temperature. Top-p with p =
-# 0.8 keeps one at temperature 0.5 (0.8650), two at 1 (0.8808), and three at 2 (0.8985):
-# the surer the model, the fewer are left. So the order of temperature and top-p
-# matters: top-p after the temperature chooses from other probabilities than before it.
+assert shares[0] < 0.25 and 0.4 < shares.sum() < 0.9
 
 # %% [markdown] slide="slide"
 # ## Greedy: always the best
 #
-# The simplest choice: take the likeliest token, put it behind the text, ask again.
+# The simplest choice: take the most likely token, put it behind the text, ask again.
 
 # %% [markdown] exercise="11.A"
 # Continue each prompt of a batch by exactly `max_new_tokens` tokens. The model is one
 # of `transformers`: `model(ids).logits` has the shape (B, T, V).
 
+# %% [markdown] slide="notes"
+# **5 minutes.** Say: you dictate, I type; the check below says what is wrong.
+#
+# Ask: which row of the logits is about the token that is not there yet?
+#
+# Expect: the first row, or all of them. Then a result that has lost its axis.
+
 
 # %% exercise="11.A"
 @torch.no_grad()
 def greedy(model, ids: Tensor, max_new_tokens: int) -> Tensor:
-    """Write the likeliest token, again and again.
+    """Write the most likely token, again and again.
 
     Args:
         model: model(ids).logits are scores (B, T, V)
@@ -183,64 +218,46 @@ check("11.A", greedy)
 # </details>
 
 # %%
-print(tokenizer.decode(greedy(model, ids, 30)[0]))
+print(tokenizer.decode(greedy(model, ids, 40)[0]))
 
 # %% [markdown]
-# `<|endoftext|>` is a token like any other: in training it stood between two texts. And
-# greedy text goes round in circles. Once a sentence is likely, saying it again is
-# likelier still. Three more prompts, with the course's version:
-
-# %%
-for beginning in PROMPTS[1:4]:
-    begun = tokenizer(beginning, return_tensors="pt").input_ids
-    print(repr(tokenizer.decode(sampling.greedy(model, begun, 30)[0])))
-
-# %% [markdown] exercise="11.B"
-# A published notebook calls `model.generate(ids, max_length=100)` with a prompt of 9
-# tokens, *In a world where AI has become commonplace,*. **How many new tokens does it
-# get, at most?** (The printed sample ends in the middle of a sentence.) Look
-# `max_length` up if you like.
-
-# %% exercise="11.B"
-### BEGIN SOLUTION
-new_tokens = 91  # max_length is the length of it all: 100 - 9
-### END SOLUTION
-
-# %%
-check("11.B", new_tokens)
-
-# %% [markdown] slide="skip"
-# <details><summary>Hint: a question</summary>
-#
-# What would `max_length=9` leave room for?
-# </details>
-
-# %% [markdown]
-# A prompt as long as `max_length` leaves room for nothing, and a good library says so.
-# `max_new_tokens` means what it says. Prefer it.
-
-# %% tags=["nbval-check-output"]
-try:
-    model.generate(ids, max_length=ids.shape[1], pad_token_id=0)
-except ValueError as error:
-    print(f"{type(error).__name__}: {str(error).split('. ')[0]}.")
+# However often you run this, you get the same words. Other beginnings lead to other
+# texts, but not by much: greedy search has its favourite sentences and finds its way
+# back to them, as you will measure further on. (`<|endoftext|>`, if you meet it, is a
+# token like any other. In training it stood between two stories.)
 
 # %% [markdown] slide="slide"
 # ## Temperature: how daring?
 #
-# Instead of taking the best, draw by lot, with the model's probabilities. Temperature
-# $\tau$ makes the lot more careful or more daring:
+# Instead of taking the best token, draw one with the model's probabilities: this is
+# **sampling**. A **temperature** τ divides the logits first:
 #
 # $$p_i \propto e^{z_i / \tau}$$
-#
-# Small: nearly greedy. Large: nearly all tokens alike.
 
-# %% [markdown] exercise="11.C"
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: logits 2, 1, 0 and −1, and a temperature of 2. Does the first
+# token gain or lose?
+#
+# Expect: it loses. By how much? From 0.64 to 0.46; below 1 it would gain.
+#
+# Say: the name comes from physics, where heat makes unlikely states more common.
+
+# %% [markdown] slide="skip"
+# Take four logits, 2, 1, 0 and −1. At temperature 1 each step down divides the
+# probability by e, which is 2.718. What do you expect of temperature 2, where the
+# steps are half as high, and of 0.5?
+
+# %% tags=["nbval-check-output"]
+four = torch.tensor([2.0, 1.0, 0.0, -1.0])
+for temperature in (0.5, 1.0, 2.0):
+    show(f"temperature {temperature}", (four / temperature).softmax(-1))
+
+# %% [markdown] exercise="11.B"
 # Apply the temperature to scores. Return scores again, so that other filters can
 # follow.
 
 
-# %% exercise="11.C"
+# %% exercise="11.B"
 def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
     """Make a distribution sharper (below 1) or flatter (above 1).
 
@@ -257,7 +274,7 @@ def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
 
 
 # %%
-check("11.C", apply_temperature)
+check("11.B", apply_temperature)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
@@ -266,43 +283,61 @@ check("11.C", apply_temperature)
 # exponential here, you or the softmax that comes later?
 # </details>
 
-# %%
-show("hot", apply_temperature(four[None], 2.0))
+# %% [markdown] slide="subslide"
+# The same twelve tokens at four temperatures. At which of them would you bet that the
+# next word is none of the twelve?
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: where do the missing probabilities go at temperature 2?
+#
+# Expect: "to the smaller bars". Most go to bars that are not drawn, the tail.
+#
+# Say: a token of the tail is written now and then, and all that follows has to live
+# with it.
+
+# %% slide="skip"
+heats = (0.3, 0.7, 1.0, 2.0)
+by_heat = {heat: (last[0] / heat).softmax(-1) for heat in heats}
+for heat, one in by_heat.items():
+    outside = 1 - one.topk(50).values.sum()
+    print(f"temperature {heat}: outside of the 50 most likely {outside.abs():.1%}")
+tails = [1 - one.topk(50).values.sum() for one in by_heat.values()]
+assert tails == sorted(tails) and tails[-1] > 0.3 > 3 * tails[-2]
 
 # %%
-last = logits[:, -1]  # (B=1, V)
-by_heat = {
-    heat: sampling.apply_temperature(last, heat)[0].softmax(-1)
-    for heat in (0.3, 0.7, 1.0, 2.0)
-}
 show_figure(
     draw.temperatures(by_heat, likely, pieces(likely)),
-    "The same 12 tokens at four temperatures. At 0.3 one token has nearly all of the "
-    "probability; at 2 the bars are low and nearly equal.",
+    "The same 12 tokens at four temperatures. At 0.3 the first has most of the "
+    "probability; the higher the temperature, the more level the bars, and at 2 all "
+    "twelve are short, because most of the probability is with all others.",
 )
 
-# %%
-for heat, shares in by_heat.items():
-    outside = 1 - shares.topk(50).values.sum()
-    print(f"temperature {heat}: outside of the 50 likeliest {outside:.1%}")
-tails = [1 - one.topk(50).values.sum() for one in by_heat.values()]
-assert tails == sorted(tails)
-
-# %% [markdown]
-# At temperature 2 most draws come from outside of the 50 likeliest tokens: from words
-# that hardly ever fit. One such word, and the rest of the text follows it. So the tail
-# is cut off before the draw. There are two ways.
+# %% [markdown] slide="skip"
+# Look at temperature 1 and at 2. Each token of the tail is unlikely by itself, but
+# there are three thousand of them, and together they are drawn now and then at 1, and
+# at 2 nearly every other time. One such word is enough: the model takes it for part of
+# the story and tries to go on from there. So one would like to cut the tail off before
+# the draw. There are two ways.
 
 # %% [markdown] slide="slide"
-# ## Top-k: the likeliest few
+# ## Top-k: the best few
 
-# %% [markdown] exercise="11.D"
-# Keep the k likeliest tokens of each row and block the others. Tokens that are **as
-# likely as the k-th** stay as well: there is no reason to prefer one of them. And k may
-# be 1, or larger than the vocabulary.
+# %% [markdown] exercise="11.C"
+# Keep the k most likely tokens of each row and block the others. Tokens that are **as
+# likely as the k-th** stay as well, because there is no reason to prefer one of them.
+# And k may be 1, or larger than the vocabulary.
+
+# %% [markdown] slide="notes"
+# **4 minutes.** Ask: if you knew the score of the k-th best token, how would you find
+# all that are to be blocked?
+#
+# Expect: `topk` gives values; then one bound for the whole batch, or a bound that has
+# lost its axis. Let the check speak.
+#
+# Say: tokens as likely as the k-th stay, and k = 1 is the first value to test.
 
 
-# %% exercise="11.D"
+# %% exercise="11.C"
 def top_k_filter(logits: Tensor, k: int) -> Tensor:
     """Block all but the k highest scores, and those equal to the k-th.
 
@@ -321,13 +356,13 @@ def top_k_filter(logits: Tensor, k: int) -> Tensor:
 
 
 # %%
-check("11.D", top_k_filter)
+check("11.C", top_k_filter)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
 #
-# If you knew the score of the k-th likeliest token, how would you find out who is to be
-# blocked?
+# If you knew the score of the k-th most likely token, how would you find out who is to
+# be blocked?
 # </details>
 # <details><summary>Hint 2: a pointer</summary>
 #
@@ -340,55 +375,90 @@ check("11.D", top_k_filter)
 # bound.
 # </details>
 
-# %%
-show(
-    "k = 2", top_k_filter(torch.tensor([[2.0, 1.0, 0.0, 1.0], [0.0, 3.0, 1.0, 2.0]]), 2)
-)
+# %% [markdown] slide="slide"
+# ## Top-p: a share of the probability
+#
+# Which k is the right one? Here are two beginnings. Count in your head: how many words
+# could come next after each of them?
 
-# %% [markdown]
-# Why such care about k = 1? A published character model squeezes away axes of length 1
-# in its top-k, and with k = 1 the k-axis is one of them: it dies with a `TypeError`.
-# The smallest allowed value is the first one to test.
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: for each of the two, how many words would you let through?
+#
+# Expect: "one or two" for the dark, and as many as there are names for the girl.
+#
+# Say: so no k fits both. What should be the same in both, if not the number?
 
-# %% [markdown]
-# How many tokens make sense? That depends. Here are two beginnings, and how many tokens
-# it takes to gather 90 % of the probability.
-
-# %%
-beginnings = ("You don", "If True, the")
+# %% slide="skip"
+beginnings = ("She put on her boots and went out into the", "There was a girl named")
 rows = {}
 for beginning in beginnings:
     begun = tokenizer(beginning, return_tensors="pt").input_ids
     rows[beginning] = sampling.next_logits(model, begun)  # (B=1, V)
     kept = sampling.top_p_filter(rows[beginning], 0.9).isfinite().sum().item()
     best = pieces(rows[beginning][0].topk(3).indices)
-    print(f"{beginning!r}: {kept} of {len(tokenizer)}, the first three {best}")
+    print(f"{beginning!r}\n  needed for 90 %: {kept}; the first three {best}")
+assert kept > 40
 
-# %% [markdown]
-# After *You don* there is one thing to say. After *If True, the* there are hundreds. No
-# k fits both: 50 lets 49 misfits in here, and cuts most of the choice off there.
+# %%
+show_figure(
+    draw.nuclei({name: row[0].softmax(-1) for name, row in rows.items()}, p=0.9, k=10),
+    "Sorted probabilities of the 1000 most likely tokens for two beginnings. After the "
+    "first one very few tokens have 0.9 together, after the second one dozens. A line "
+    "marks k = 10.",
+)
 
-# %% [markdown] slide="slide"
-# ## Top-p: the likeliest share
+# %% [markdown] slide="subslide"
+# A k of 10 lets misfits in after the first and cuts most of the names off after the
+# second. What the two have in common is not a number of tokens but a share: in both,
+# some tokens have 90 % of the probability together. So keep the smallest set of most
+# likely tokens whose probabilities reach p together. Its size follows the model, small
+# where it is sure and large where it is not. This is **top-p**, or *nucleus sampling*
+# (Holtzman et al. 2020).
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: pencils. Probabilities 0.5, 0.3, 0.2.
 #
-# Keep the smallest set of likeliest tokens whose probabilities reach p together. Its
-# size follows the model: small where it is sure, large where it is not. (Holtzman et
-# al. called it *nucleus sampling*.)
+# Ask: which tokens stay with p = 0.7? And with p = 0.4?
+#
+# Expect: "only the first" for 0.7. It has 0.5, which is not enough; the second brings
+# the sum to 0.8 and stays. With 0.4 the first alone is enough.
 
-# %% [markdown] exercise="11.E"
-# Write it. The token that brings the sum to p is kept, or the set would not reach p.
-# The likeliest token is always kept, also with p = 0. With p = 1 nothing is blocked, up
-# to rounding. Of **equally likely** tokens only as many stay as are needed, whichever.
-# Each score stays at its own place.
+# %% [markdown] slide="skip"
+# Take a pencil and the four logits from above. With p = 0.8, how many tokens stay at
+# temperature 0.5, at 1, and at 2? The sums in the next cell tell. Then say what it
+# means that the temperature comes before top-p.
+
+# %% tags=["nbval-check-output"]
+for temperature in (0.5, 1.0, 2.0):
+    show(f"temperature {temperature}", (four / temperature).softmax(-1).cumsum(-1))
+
+# %% [markdown] slide="skip"
+# One token, then two, then three: 0.8650, 0.8808 and 0.8985 are the first sums that
+# reach 0.8. A top-k of 2 would keep two each time. So top-p chooses from what the
+# temperature has left, and a hot distribution gets a large nucleus.
+
+# %% [markdown] exercise="11.D"
+# Write it. The token with which the sum reaches p is kept, or the set would not reach
+# p, and at least one token stays, even if p is 0. Of **equally likely** tokens, keep
+# only as many as are needed. Each score stays at its own place. With p = 1 there would
+# be nothing to block, so nobody calls it then, and in the check no sum is so close to p
+# that rounding could decide.
+
+# %% [markdown] slide="notes"
+# **5 minutes.** Say: sort, add up, decide, and then put everything back.
+#
+# Ask: how much was gathered *before* each token, and why is that the better question?
+#
+# Expect: the token that crosses p is dropped, or the mask stays in sorted order.
 
 
-# %% exercise="11.E"
+# %% exercise="11.D"
 def top_p_filter(logits: Tensor, p: float) -> Tensor:
-    """Keep the smallest set of likeliest tokens that has probability p.
+    """Keep the smallest set of most likely tokens that has probability p.
 
     Args:
         logits: (B, V)
-        p: from 0 to 1
+        p: at least 0, below 1
 
     Returns:
         (B, V), the same scores, minus infinity where blocked
@@ -405,7 +475,7 @@ def top_p_filter(logits: Tensor, p: float) -> Tensor:
 
 
 # %%
-check("11.E", top_p_filter)
+check("11.D", top_p_filter)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -420,30 +490,9 @@ check("11.E", top_p_filter)
 # </details>
 # <details><summary>Hint 3: pseudocode</summary>
 #
-# sort, the likeliest first; probabilities; block where the sum before a token has
+# sort, the most likely first; probabilities; block where the sum before a token has
 # reached p; free the first; back to the old order; fill.
 # </details>
-
-# %%
-show("p = 0.8", top_p_filter(torch.tensor([[0.0, 2.0, -1.0, 1.0]]), 0.8))
-
-# %%
-for whose, keep in (("yours", top_p_filter), ("course", sampling.top_p_filter)):
-    lost = keep(rows["You don"], 1.0).isinf().sum().item()
-    print(f"after 'You don', p = 1, {whose}: {lost} of {len(tokenizer)} blocked")
-
-# %% [markdown]
-# A sum in float32 that begins with the likeliest token reaches 1 early, by rounding;
-# what comes after it is blocked even with p = 1. The library and the course's version
-# begin with the unlikeliest, where nothing gets lost. Both pass the check.
-
-# %%
-show_figure(
-    draw.nuclei({name: row[0].softmax(-1) for name, row in rows.items()}, p=0.9, k=50),
-    "Sorted probabilities of the 1000 likeliest tokens for two beginnings. After 'You "
-    "don' the nucleus of 0.9 is one token; after 'If True, the' it is hundreds. A line "
-    "marks k = 50.",
-)
 
 # %% [markdown] slide="subslide"
 # Now turn all three knobs at once. The outlines are what the model says, the bars are
@@ -451,82 +500,90 @@ show_figure(
 # random numbers each time. Take top-p to 1 and the temperature to 2, and read the ten:
 # the orange bar, the tail, has taken over. Leave the temperature there and find a top-k
 # and a top-p that give you words you would let stand. Then keep your settings and
-# change the beginning, first to *You don*, then to *If True, the*. Does your k still
-# fit? Does your p?
+# change the beginning. Does your k still fit? Does your p?
+
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: temperature 2. Which rescues the text, top-k or top-p?
+#
+# Expect: "both". Top-k does; top-p comes after the temperature, and its nucleus grows.
+#
+# Say: try it now on the other beginnings.
 
 # %%
 play(draw.choosing({prompt: last, **rows}, pieces))
 
-# %% [markdown] slide="subslide"
+# %% [markdown] slide="skip"
 # ### The same as the library's?
 #
-# Your filters so far, or the course's where a check has not passed yet, beside the
-# processors of `transformers`, on random scores. What has to agree are the
-# probabilities: a constant on top of all scores of a row changes none of them.
+# Your filters so far, or the course's where a check has not passed yet, beside those of
+# `transformers`, on random scores. What has to agree are the probabilities.
 
-# %%
+# %% locked=true slide="skip"
 mine = OwnParts()
 mine.take("11.A", greedy)
-mine.take("11.C", apply_temperature)
-mine.take("11.D", top_k_filter)
-mine.take("11.E", top_p_filter)
+mine.take("11.B", apply_temperature)
+mine.take("11.C", top_k_filter)
+mine.take("11.D", top_p_filter)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output"] slide="skip"
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 random = 3 * torch.randn(4, 50, generator=torch.Generator().manual_seed(1))  # (B, V)
 pairs = {
     "temperature": (mine.apply_temperature, TemperatureLogitsWarper, (0.3, 1.7)),
     "top-k": (mine.top_k_filter, TopKLogitsWarper, (1, 7, 50, 60)),
-    "top-p": (mine.top_p_filter, TopPLogitsWarper, (0.0, 0.4, 0.95, 1.0)),
+    "top-p": (mine.top_p_filter, TopPLogitsWarper, (0.0, 0.4, 0.95)),
 }
 for name, (ours, theirs, settings) in pairs.items():
     same = []
     for x in settings:
         wanted = theirs(x)(None, random).softmax(-1)
-        shares = ours(random, x).softmax(-1)
-        same.append(torch.allclose(shares, wanted, rtol=1e-3, atol=0.0))
+        same.append(torch.allclose(ours(random, x).softmax(-1), wanted, rtol=1e-3))
     print(f"{name:12} {settings}: {same}")
 
 # %% [markdown] slide="slide"
 # ## A case for a detective
 #
-# A published notebook asks GPT-2 for a hundred tokens, with
-# `no_repeat_ngram_size=2` to stop it from going round in circles. In the printed sample
-# the word *don't* occurs three times, and it is spelt three different ways. GPT-2 can
-# spell. What happened?
+# Somebody asks GPT-2 for a hundred tokens, with `no_repeat_ngram_size=2`, so that it
+# does not go round in circles. In the printed sample the word *don't* occurs three
+# times, and it is spelt in three different ways. GPT-2 can spell. What happened?
 
-# %% [markdown]
-# The case can be reproduced here. A beginning in which *don't* has occurred once, and
-# is due again: six continuations without the setting, six with it.
+# %% [markdown] slide="notes"
+# **3 minutes.** Say: read the six lines of the second half aloud, slowly.
+#
+# Ask: where do the donkeys come from?
+#
+# Expect: laughter, then "it must not write *don't* again". Why not? The rule was about
+# pairs of tokens. Send them to the list of tokens.
+
+# %% [markdown] slide="skip"
+# The case can be reproduced with our model. Here is a beginning in which *don't* has
+# occurred once and is due again, with six continuations without the setting and six
+# with it.
 
 # %%
-scene = "You don't need this option if you don"
+scene = '"Don\'t cry," said Anna. "I don\'t know why you don'
 begun = tokenizer(scene, return_tensors="pt").input_ids
 for n in (0, 2):
     how = sampling.Settings(0.7, 50, 0.95, no_repeat_ngram_size=n)
     seed = torch.Generator().manual_seed(1)
-    print(f"no_repeat_ngram_size = {n}")
-    rows_of_text = sampling.sample(model, begun.repeat(6, 1), 7, how, seed)
-    for row in rows_of_text:
-        print("  ...", repr(tokenizer.decode(row[7:])))
-    spelt = [tokenizer.decode(row[9:]).startswith("'t") for row in rows_of_text]
-    if bundled:
-        assert all(spelt) if n == 0 else not any(spelt)
-
-# %%
+    drawn = sampling.sample(model, begun.repeat(6, 1), 6, how, seed)
+    after = tokenizer.batch_decode(drawn[:, begun.shape[1] :])
+    print(f"no_repeat_ngram_size = {n}:", *(f"\n  ... why you don{x}" for x in after))
+    spelt = sum(text.startswith("'t") for text in after)
+    assert spelt >= 5 if n == 0 else spelt == 0
 print([tokenizer.decode([one]) for one in begun[0].tolist()])
 
-# %% [markdown]
-# Without the setting all six are right. With it none is. To find out why, build the
+# %% [markdown] slide="skip"
+# Without the setting the model can spell. With it, not once. To find out why, build the
 # weapon yourself.
 
-# %% [markdown] exercise="11.F"
+# %% [markdown] exercise="11.E"
 # No run of n tokens may be written twice. Block each token that would complete a run
 # which stands in the text already. Each row of the batch has its own past.
 
 
-# %% exercise="11.F"
+# %% exercise="11.E"
 def no_repeat_ngram_filter(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     """Block every token that would write a run of n tokens for the second time.
 
@@ -551,7 +608,7 @@ def no_repeat_ngram_filter(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 
 # %%
-check("11.F", no_repeat_ngram_filter)
+check("11.E", no_repeat_ngram_filter)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -570,24 +627,25 @@ check("11.F", no_repeat_ngram_filter)
 # like the ending, block its last token.
 # </details>
 
-# %%
-show(
-    "after a b c a",
-    no_repeat_ngram_filter(torch.zeros(1, 4), torch.tensor([[0, 1, 2, 0]]), 2),
-)
-
-# %% [markdown] exercise="11.G" slide="subslide"
+# %% [markdown] exercise="11.F" slide="subslide"
 # **Solve the case.** Which pair of tokens was used up, so that the model could not
 # write it again? Give the texts of both tokens, spaces included, as a tuple like `("a",
 # "b")`.
 
-# %% exercise="11.G"
+# %% [markdown] slide="notes"
+# **2 minutes.** Ask: in the list of tokens, what follows *don* the first time?
+#
+# Expect: "don't", as one word, or a pair that has lost its space.
+#
+# Say: a rule about tokens knows nothing of words. Which names would it break?
+
+# %% exercise="11.F"
 ### BEGIN SOLUTION
 forbidden = (" don", "'t")
 ### END SOLUTION
 
 # %%
-check("11.G", forbidden)
+check("11.F", forbidden)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -603,183 +661,49 @@ check("11.G", forbidden)
 before = sampling.next_logits(model, begun)  # (B=1, V)
 after = sampling.no_repeat_ngram_filter(before, begun, 2)
 for name, scores in (("free", before), ("no pair twice", after)):
-    shares, best = scores[0].softmax(-1).topk(4)
-    print(
-        f"{name:14}", dict(zip(pieces(best), [f"{x:.3f}" for x in shares], strict=True))
-    )
-if bundled:
-    assert before.softmax(-1).max() > 0.99
-
-# %% [markdown]
-# The model was sure, and the sure thing was forbidden. Then something had to be
-# written. OpenAI's GPT-2 knows other signs that look like an apostrophe, and takes one
-# after the other. A rule about tokens does not know about words: with n = 3 or 4 the
-# same rule does less harm.
-
-# %% [markdown] slide="slide"
-# ## Beam search: the likeliest text?
-#
-# Greedy takes the best token, not the best text. A **beam** of width w keeps the w
-# likeliest beginnings (you used one in lesson 06). By hand, two tokens long, w = 2:
-
-# %% tags=["nbval-check-output"]
-first = torch.tensor([0.5, 0.4, 0.1])  # a, b, c
-second = torch.tensor([[0.4, 0.3, 0.3], [0.9, 0.05, 0.05], [0.3, 0.3, 0.4]])
-show("both tokens", first[:, None] * second)
-show("greedy: a, then a", first[0] * second[0].max())
-show("beam of 2: b, then a", first[1] * second[1].max())
-
-# %%
-show_figure(
-    draw.beam_tree(first, second, "abc", width=2),
-    "A tree of two steps. From the start a (0.5), b (0.4) and c (0.1). Below a the "
-    "best is aa with 0.20, below b ba with 0.36. The beam keeps a and b, then ba and "
-    "aa; greedy keeps a, then aa.",
-)
-
-# %% [markdown]
-# Probabilities of a text are multiplied, and become tiny. So add logarithms. A text
-# that has written `end` is finished: it keeps its place and its sum, while others go
-# on.
-
-# %% [markdown]
-# At last finished texts of different lengths meet. Every further token makes a sum
-# smaller, so the sum likes short texts best: an empty one is hard to beat. The usual
-# repair is the **mean**: the sum divided by the number of *new* tokens.
-
-# %% [markdown] exercise="11.H"
-# Write beam search for one prompt. In each round, every unfinished text is continued by
-# every token; of all candidates, finished ones included, the `width` with the highest
-# **sum** go on. At the end the one with the highest **mean** wins.
-
-
-# %% exercise="11.H"
-@torch.no_grad()
-def beam_search(
-    model, ids: Tensor, max_new_tokens: int, width: int, end: int | None = None
-) -> tuple[Tensor, float]:
-    """Look for the likeliest continuation, `width` texts at a time.
-
-    Args:
-        model: model(ids).logits are scores (B, T, V)
-        ids: (1, T), the prompt
-        max_new_tokens: how many tokens are added at most
-        width: how many texts go on after each round
-        end: the token that finishes a text when it is written; None: none does
-
-    Returns:
-        (1, T + n), prompt and new tokens, `end` the last one if it was written;
-        the mean of the log-probabilities of the n new tokens, `end` included
-    """
-    beams = [(0.0, ids)]  # pairs of sum and text (1, T)
-    ### BEGIN SOLUTION
-    for _ in range(max_new_tokens):
-        found = []
-        for total, text in beams:
-            if text.shape[1] > ids.shape[1] and text[0, -1] == end:
-                found.append((total, text))
-                continue
-            log_p = model(text).logits[0, -1].log_softmax(-1)  # (V)
-            values, tokens = log_p.topk(min(width, len(log_p)))
-            for value, token in zip(values.tolist(), tokens, strict=True):
-                longer = torch.cat([text, token.view(1, 1)], dim=1)
-                found.append((total + value, longer))
-        beams = sorted(found, key=lambda beam: beam[0], reverse=True)[:width]
-    means = [(total / (text.shape[1] - ids.shape[1]), text) for total, text in beams]
-    mean, text = max(means, key=lambda beam: beam[0])
-    return text, mean
-    ### END SOLUTION
-
-
-# %%
-check("11.H", beam_search)
+    shares, best = scores[0].softmax(-1).topk(3)
+    found = zip(pieces(best), shares.tolist(), strict=True)
+    print(f"{name:14}", *(f"{token!r} {share:.2f} " for token, share in found))
+assert before.softmax(-1).max() > 0.9
 
 # %% [markdown] slide="skip"
-# <details><summary>Hint 1: a question</summary>
-#
-# What do you have to remember of each text to compare it with others later? Start with
-# a list that holds one such pair.
-# </details>
-# <details><summary>Hint 2: a pointer</summary>
-#
-# No text can give more than `width` of the next `width`, so `topk(width)` of each is
-# enough. `sorted` takes a `key` and `reverse=True`.
-# </details>
-# <details><summary>Hint 3: pseudocode</summary>
-#
-# repeat: a list of candidates; for each beam: finished, then take it over as it is;
-# else its best continuations with sum + log-probability; keep the best `width`. At last
-# divide by the number of new tokens and take the best.
-# </details>
-
-# %%
-found, mean = beam_search(model, ids, 20, 4, tokenizer.eos_token_id)
-print(f"{mean:.3f} per token: {tokenizer.decode(found[0])}")
-
-# %% [markdown] slide="subslide"
-# ### Token for token
-#
-# Greedy and beam on 20 prompts, yours if they pass, against `model.generate`. With
-# `eos_token_id=None` nothing ends a text, so all have the same length.
-
-# %%
-mine.take("11.H", beam_search)
-library = {"do_sample": False, "max_new_tokens": 8, "pad_token_id": 0}
-endless = library | {"eos_token_id": None}
-begun = [tokenizer(one, return_tensors="pt") for one in PROMPTS]
-
-# %%
-equal = {"greedy": 0, "beam of 3": 0}
-for one in begun:
-    ours = mine.greedy(model, one.input_ids, 8)
-    equal["greedy"] += torch.equal(ours, model.generate(**one, **endless))
-    ours, _ = mine.beam_search(model, one.input_ids, 8, 3)
-    theirs = model.generate(**one, **endless, num_beams=3)
-    equal["beam of 3"] += torch.equal(ours, theirs)
-print(f"the same tokens on {len(begun)} prompts:", equal)
-if bundled:
-    assert set(equal.values()) == {len(begun)} and len(begun) >= 20
-
-# %% [markdown]
-# **The length rule.** Let texts end, and the two part company in some cases. Both
-# divide by the length at the end. But the library takes finished texts out of the beam,
-# so that others can take their places, and it stops by a rule of its own. Neither is
-# wrong; they are different searches.
-
-# %%
-eos, same = tokenizer.eos_token_id, 0
-for one in begun:
-    ours, _ = continue_text(model, one.input_ids, 16, 3, eos)
-    longer = library | {"max_new_tokens": 16, "num_beams": 3}
-    same += ours[0].tolist() == model.generate(**one, **longer)[0].tolist()
-print(f"with an end: the same on {same} of {len(begun)} prompts")
+# The model was sure, and the sure thing was forbidden. Then something had to be
+# written, and so it took the most common other way to go on after *don*. A rule about
+# tokens does not know about words: a name of two tokens can be written only once. With
+# n = 4 the same rule does less harm.
 
 # %% [markdown] slide="slide"
-# ## All together: generate a text
+# ## All together: tell me a story
 #
-# The settings of the published notebook: one text (`num_return_sequences=1`) of at most
-# 100 tokens, temperature 0.7, top-k 50, top-p 0.95, no pair of tokens twice. The order
-# of `transformers`: n-grams, temperature, top-k, top-p, draw.
+# All boxes of the picture are yours by now. Put them in the order of `transformers`:
+# n-grams first, then temperature, top-k and top-p, a softmax, and a draw. Then give it
+# a first sentence of your own, and let it write.
 
-# %% [markdown] exercise="11.J"
-# Write `generate_text`, from prompt to text. Use your own filters or those of
-# `helpers.generation.sampling`. Draw with `torch.multinomial` and the generator that is
-# given, so that the same seed writes the same text. Stop at the end token.
+# %% [markdown] slide="notes"
+# **2 minutes.** Say: this is the picture from the beginning, as a function; the lab
+# writes it, with the filters that you have.
+#
+# Ask: give me a first sentence. Run the last cell of this section with it.
+#
+# Expect: a story about somebody else, soon. The world is small.
+
+# %% locked=true slide="skip"
+mine.take("11.E", no_repeat_ngram_filter)
+
+# %% [markdown] exercise="11.G"
+# The loop is given. Write what happens in it between the logits and the new token, with
+# the filters of `mine`, which are yours where they have passed. Draw with
+# `torch.multinomial` and the generator that is given, so that the same seed writes the
+# same text. (`ids` is the text so far, and grows with the loop.)
 
 
-# %% exercise="11.J"
+# %% exercise="11.G"
 @torch.no_grad()
 def generate_text(
-    model,
-    tokenizer,
-    prompt: str,
-    max_new_tokens: int = 100,
-    temperature: float = 0.7,
-    top_k: int = 50,
-    top_p: float = 0.95,
-    no_repeat_ngram_size: int = 2,
-    generator: torch.Generator | None = None,
-) -> str:
+    model, tokenizer, prompt: str, max_new_tokens: int = 100,
+    temperature: float = 0.7, top_k: int = 50, top_p: float = 0.95,
+    no_repeat_ngram_size: int = 2, generator: torch.Generator | None = None,
+) -> str:  # fmt: skip
     """Continue a prompt with tokens that are drawn at random.
 
     Args:
@@ -787,188 +711,95 @@ def generate_text(
         tokenizer: tokenizer(text, return_tensors="pt").input_ids; decode; eos_token_id
         prompt: the beginning
         max_new_tokens: how many tokens are added at most
-        temperature: divides the scores, as in 11.C
-        top_k: how many of the most likely tokens are kept, as in 11.D
-        top_p: the probability that the kept tokens have together, as in 11.E
-        no_repeat_ngram_size: no run of this many tokens occurs twice, as in 11.F
+        temperature: divides the scores, as in 11.B
+        top_k: how many of the most likely tokens are kept, as in 11.C
+        top_p: the probability that the kept tokens have together, as in 11.D
+        no_repeat_ngram_size: no run of this many tokens occurs twice, as in 11.E
         generator: where the randomness comes from
 
     Returns:
         The text, prompt included, without special tokens.
     """
     ids = tokenizer(prompt, return_tensors="pt").input_ids  # (B=1, T)
-    ### BEGIN SOLUTION
-    for _ in range(max_new_tokens):
-        scores = model(ids).logits[:, -1]  # (B=1, V)
-        scores = sampling.no_repeat_ngram_filter(scores, ids, no_repeat_ngram_size)
-        scores = sampling.apply_temperature(scores, temperature)
-        scores = sampling.top_p_filter(sampling.top_k_filter(scores, top_k), top_p)
-        token = torch.multinomial(scores.softmax(-1), 1, generator=generator)
+
+    def next_token(logits: Tensor) -> Tensor:
+        """Filter logits (B=1, V) and draw one token, (B=1, 1)."""
+        ### BEGIN SOLUTION
+        scores = mine.no_repeat_ngram_filter(logits, ids, no_repeat_ngram_size)
+        scores = mine.apply_temperature(scores, temperature)
+        scores = mine.top_p_filter(mine.top_k_filter(scores, top_k), top_p)
+        return torch.multinomial(scores.softmax(-1), 1, generator=generator)
+        ### END SOLUTION
+
+    for _ in range(max_new_tokens):  # as in greedy search
+        token = next_token(model(ids).logits[:, -1])
         ids = torch.cat([ids, token], dim=1)
         if token.item() == tokenizer.eos_token_id:
             break
     return tokenizer.decode(ids[0], skip_special_tokens=True)
-    ### END SOLUTION
 
 
 # %%
-check("11.J", generate_text)
+check("11.G", generate_text)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
 #
-# Your greedy loop had three steps. Which one changes, and what comes before it?
+# In the picture at the beginning, which boxes lie between the logits and the token?
 # </details>
 # <details><summary>Hint 2: a pointer</summary>
 #
-# Which ids does the n-gram filter need in the tenth round? `decode` has an argument
-# `skip_special_tokens`.
+# Which ids does the n-gram filter need in the tenth round? What does `multinomial`
+# take, scores or probabilities?
 # </details>
 # <details><summary>Hint 3: pseudocode</summary>
 #
-# ids of the prompt; repeat: last scores, four filters in their order, softmax, draw
-# one, append, stop at the end; decode.
+# n-grams, temperature, top-k, top-p; softmax; draw one.
 # </details>
-
-# %%
-for seed in range(3):
-    seeded = torch.Generator().manual_seed(seed)
-    print(
-        f"seed {seed}:", generate_text(model, tokenizer, prompt, 40, generator=seeded)
-    )
-
-# %% [markdown]
-# One prompt, three texts. In the source notebook the seed was set sixty cells before,
-# so its sample comes back only if all cells before it run in the same order. With a
-# generator of its own, a text depends on its seed alone.
-
-# %% tags=["nbval-check-output"]
-how = sampling.Settings(0.7, 50, 0.95, 2)
-same = [
-    sampling.sample(model, ids, 12, how, torch.Generator().manual_seed(5)).tolist()
-    for _ in range(2)
-]
-print("same seed, same text:", same[0] == same[1])
-
-# %% [markdown] slide="slide"
-# ## Many prompts at once: padding on the left
-#
-# Prompts of a batch differ in length, so short ones are padded. GPT-2's tokenizer has
-# **no padding token**, and says so. Where would the padding go? The next token follows
-# the last place: so the padding belongs on the left.
-
-# %% tags=["nbval-check-output"]
-some = [PROMPTS[0], PROMPTS[3], "The"]
-try:
-    tokenizer(some, padding=True)
-except ValueError as error:
-    print(f"{type(error).__name__}: {str(error).split('. ')[0]}.")
-ids_of_some, mask = pretrained.left_padded(tokenizer, some)  # (B, T) each
-print(mask.int())
-
-# %% [markdown]
-# Two things keep a prompt from noticing its padding. The mask hides the padding from
-# attention. And **positions**: GPT-2 adds a learned vector for each place. Alone, the
-# prompt began at place 0, so it has to begin at 0 here.
-
-# %% [markdown] exercise="11.K"
-# Write the positions of a left-padded batch. A padded place may have any position, as
-# long as the model has it: from 0 to T − 1.
-
-
-# %% exercise="11.K"
-def positions_of(mask: Tensor) -> Tensor:
-    """Count each prompt's places from its own first token.
-
-    Args:
-        mask: (B, T), boolean, True = a real token; padding is on the left
-
-    Returns:
-        (B, T), whole numbers from 0 to T - 1; the first real token of a row has 0
-    """
-    ### BEGIN SOLUTION
-    counted = mask.long().cumsum(-1)
-    return (counted - 1).clamp(min=0)
-    ### END SOLUTION
-
-
-# %%
-check("11.K", positions_of)
 
 # %% [markdown] slide="skip"
-# <details><summary>Hint 1: a question</summary>
-#
-# What does a running sum along a row of the mask count?
-# </details>
-# <details><summary>Hint 2: a pointer</summary>
-#
-# Look at the padding: is its number one that a table of T rows has? `clamp` helps.
-# </details>
+# Now write a first sentence of your own, with other settings and other seeds. What does
+# the story do with a hero it has never met? Then set the n-grams to 2 and watch the
+# names.
 
 # %%
-print(positions_of(mask))
-
-# %%
-alone = [
-    sampling.greedy(model, tokenizer(one, return_tensors="pt").input_ids, 8)[0, -8:]
-    for one in some
-]
-ways = {
-    "left, mask and positions": sampling.greedy(model, ids_of_some, 8, mask),
-    "left, without a mask": sampling.greedy(model, ids_of_some, 8),
-}
-rows = [tokenizer(one).input_ids for one in some]
-longest = max(map(len, rows))
-right = torch.tensor([row + [eos] * (longest - len(row)) for row in rows])
-ways["right, without a mask"] = sampling.greedy(model, right, 8)
-
-# %%
-for way, written in ways.items():
-    same = [torch.equal(a, b) for a, b in zip(alone, written[:, -8:], strict=True)]
-    print(f"{way:26} as if alone: {same}")
-    if bundled:
-        assert all(same) == (way == "left, mask and positions")
-
-# %% [markdown]
-# No error, and no warning from the model: only other texts. `tokenizer.encode(prompt)`
-# gives ids and drops the mask; calling the tokenizer gives both. `model.generate` works
-# the positions out from the mask; `model(ids, attention_mask=...)` alone does not.
-
-# %% [markdown] slide="subslide"
-# ### The empty tokenizer
-#
-# One more silent trap. Somebody copied a checkpoint, but forgot the tokenizer's file.
-# What would you expect from the next cell?
-
-# %%
-from transformers import AutoTokenizer
-
-with tempfile.TemporaryDirectory() as copied:
-    for name in ("config.json", "tokenizer_config.json"):
-        if (Path(pretrained.path("gpt2")) / name).exists():
-            shutil.copy(Path(pretrained.path("gpt2")) / name, copied)
-    broken = AutoTokenizer.from_pretrained(copied)
-print(f"{len(broken)} token in all; {prompt!r} becomes {broken(prompt).input_ids}")
-
-# %% [markdown]
-# An error, surely? `transformers` 5 makes an empty tokenizer, without a complaint.
-# Every text becomes no tokens at all. `helpers.pretrained` looks at the number of
-# tokens after loading, and a `len(tokenizer)` costs you nothing either.
+mine.take("11.G", generate_text)
+beginning = "In the middle of the night Anna woke up."
+for seed in range(2):
+    seeded = torch.Generator().manual_seed(seed)
+    told = mine.generate_text(
+        model, tokenizer, beginning, 60, no_repeat_ngram_size=4, generator=seeded
+    )
+    print(f"seed {seed}: {told}\n")
 
 # %% [markdown] slide="slide"
-# ## Perplexity: how surprised is the model?
+# ## Is more likely better?
+#
+# Greedy search writes the most likely tokens. Then why not take it, if the model is
+# good? Measure how likely a text is: the **surprise** of a token is −log p, and the
+# **perplexity** of a text the exponential of their mean.
 #
 # $$\mathrm{perplexity} = \exp\Big(-\frac{1}{T-1} \sum_{t=2}^{T} \log p(x_t \mid
 # x_{<t})\Big)$$
-#
-# Of how many equally likely tokens did the model choose, on average? 1 would be perfect
-# foresight, the size of the vocabulary plain guessing.
 
-# %% [markdown] exercise="11.L"
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: what is the perplexity of a model that chooses among 3,072 tokens
+# without any idea? And of one that foresees each token?
+#
+# Expect: 3,072, and 0 from some. It is 1.
+#
+# Say: compare it between models with the same tokens only.
+
+# %% [markdown] slide="skip"
+# Of how many equally likely tokens does the model choose, on average? 1 would be
+# perfect foresight, the size of the vocabulary plain guessing. (The number is *per
+# token*, so compare it between models with the same tokens only.)
+
+# %% [markdown] exercise="11.H"
 # Compute it for one text. The first token has nothing before it and is not predicted.
 
 
-# %% exercise="11.L"
+# %% exercise="11.H"
 @torch.no_grad()
 def perplexity(model, ids: Tensor) -> float:
     """How surprising a text is for a model, per token.
@@ -988,7 +819,7 @@ def perplexity(model, ids: Tensor) -> float:
 
 
 # %%
-check("11.L", perplexity)
+check("11.H", perplexity)
 
 # %% [markdown] slide="skip"
 # <details><summary>Hint 1: a question</summary>
@@ -1002,145 +833,196 @@ check("11.L", perplexity)
 # use `log_softmax` and `gather`.
 # </details>
 
-# %%
-print(f"{perplexity(model, ids):.1f} for {prompt!r}")
-
-# %%
-texts = {
-    "a manual": "If the file is damaged, an error is raised before it is read.",
-    "its words, shuffled": "read error file If is the, is before it raised damaged an.",
-    "a story": "The old man walked down to the river and thought about his daughter.",
-}
-measured = {
-    name: sampling.perplexity(model, tokenizer(text, return_tensors="pt").input_ids)
-    for name, text in texts.items()
-}
-for name, value in measured.items():
-    print(f"{name:20} {value:7.1f}")
-if bundled:
-    assert measured["a manual"] < measured["its words, shuffled"]
-    assert measured["a manual"] < 100 < measured["a story"]
-
-# %% [markdown]
-# On manuals that it never saw, its makers measured 59.55 per token. A story is another
-# language to it. Compare perplexities only between models with the same tokens: the
-# number is *per token*, and with other tokens the same text has another number of them.
-
 # %% [markdown] slide="subslide"
-# ### Is likelier better?
+# Take 20 stories that the model has never read, and let it continue the first 12 tokens
+# of each by 60, in our seven ways. How surprising is each continuation for the model,
+# beside what really came next? Guess an order, from the least surprising to the most.
+
+# %% [markdown] slide="notes"
+# **4 minutes.** Ask: order them: beam, greedy, temperature 1, temperature 2, and the
+# real stories.
 #
-# The same beginning, written by a person, by greedy search, and by lot. Each bar is a
-# token, its height the surprise, −log p.
+# Expect: the beam is forgotten, and the real stories are put first, "the best". They
+# stand in the middle, next to temperature 1.
+#
+# Say: whoever writes only what everyone expects tells nothing. Then the second
+# column: about half of a greedy text's phrases occur in another one.
 
+# %% [markdown] slide="skip"
+# (Be warned: no person wrote these stories. Our simulator told them, as it told those
+# that the model was trained on, and it leaves less open than a person would.)
 
 # %% slide="skip"
-def surprises(ids: Tensor) -> Tensor:
-    """-log p of every token but the first, (T - 1)."""
+held_out = [tokenizer(story.text).input_ids[:72] for story in load_stories()[-20:]]
+real = torch.tensor(held_out)  # (B=20, T=72)
+texts = {"the held-out stories": real} | {
+    way: ways.write(model, real[:, :12], 60, how) for way, how in ways.WAYS.items()
+}
+
+surprise, runs = {}, {}
+for way, written in texts.items():
     with torch.no_grad():
-        scores = model(ids).logits[:, :-1]
-    return F.cross_entropy(scores.mT, ids[:, 1:], reduction="none")[0]
-
-
-by_person = (
-    "This method is called when the user closes a window, so that files can be saved."
-)
-start = tokenizer("This method is called when", return_tensors="pt").input_ids
-usual = sampling.Settings(0.7, 50, 0.95, 2)
-written = {
-    "a person": tokenizer(by_person, return_tensors="pt").input_ids,
-    "greedy": sampling.greedy(model, start, 14),
-    "the usual settings": sampling.sample(
-        model, start, 14, usual, torch.Generator().manual_seed(0)
-    ),
-    "the bare model": sampling.sample(
-        model, start, 14, sampling.Settings(), torch.Generator().manual_seed(0)
-    ),
-}
+        scores = model(written).logits[:, :-1]  # (B, T - 1, V)
+    # cross_entropy wants V on axis 1, so .mT swaps the last two axes; each: (B, T - 1)
+    each = F.cross_entropy(scores.mT, written[:, 1:], reduction="none")
+    surprise[way] = each[:, 11:].mean(1)  # (B,), of the last 60 tokens
+    runs[way] = ways.shared_runs(written, skip=12)
+    middle = surprise[way].mean().exp()
+    print(f"{way:21} perplexity {middle:6.2f}   shared phrases {runs[way]:.0%}")
 
 # %%
-bars = {
-    f"{who}: perplexity {sampling.perplexity(model, one):.1f}": (
-        pieces(one[0, 1:]),
-        surprises(one),
-    )
-    for who, one in written.items()
-}
 show_figure(
-    draw.surprise_bars(bars),
-    "Four texts as rows of bars, one per token. The person's bars jump up and down. "
-    "Greedy's are low throughout. The bare model's are as high as the person's, the "
-    "usual settings lie between.",
+    draw.surprise_of_ways(surprise),
+    "Perplexities of 20 texts for each way, as dots. The held-out stories and "
+    "temperature 1 lie over the same range, beam and greedy mostly to the left of "
+    "them, and temperature 2 far to the right.",
 )
+middle = {way: each.mean().item() for way, each in surprise.items()}
+plain = middle["the held-out stories"]
+assert middle["beam of 5"] < middle["greedy"] < plain < middle["temperature 2"] - 1
+assert abs(middle["temperature 1"] - plain) < 0.2
+assert runs["greedy"] > 2 * runs["the held-out stories"]
+assert runs["greedy"] > 1.5 * runs["temperature 1"]
 
-# %% slide="skip"
-values = {who: sampling.perplexity(model, one) for who, one in written.items()}
-if bundled:
-    assert values["greedy"] < values["the usual settings"] < values["the bare model"]
-    assert values["a person"] > 2 * values["greedy"]
-
-# %% [markdown]
-# People do not write the likeliest words: who says what everyone expects says nothing.
-# So the likeliest text is the dullest one, and temperature, k and p look for a middle
-# way. They make no text true.
-
-# %% [markdown]
-# One more trap while measuring: `train()` and `eval()`. With dropout on, the model is
-# worse and not the same twice.
-
-# %%
-text = tokenizer(texts["a manual"], return_tensors="pt").input_ids
-with torch.random.fork_rng():
-    torch.manual_seed(0)
-    model.train()
-    noisy = [sampling.perplexity(model, text) for _ in range(8)]
-    model.eval()
-steady = sampling.perplexity(model, text)
-print(
-    f"eval: {steady:.1f}   train: {sum(noisy) / 8:.1f} on average of 8, all different"
-)
-assert len(set(noisy)) == 8 and steady == sampling.perplexity(model, text)
+# %% [markdown] slide="skip"
+# The held-out stories are not the most likely texts. Beam and greedy write what
+# surprises the model less, and they pay for it: of the runs of four tokens in a greedy
+# text, more than twice as many occur in one of the other 19 as among the real stories.
+# Its favourite sentences come back wherever it begins. Temperature 2 surprises the
+# model all the time. Temperature 1, which draws from just what the model has learned,
+# lies close to the stories, and for a model that fits its texts this well there is
+# little left for top-k and top-p to mend.
+#
+# Is it the same with people's texts? Holtzman et al. (2020) found beam and greedy far
+# below them: someone who writes only what everyone expects says nothing. Plain sampling
+# lay well above, which they put down to an unreliable tail, and this is where top-k and
+# top-p are needed. None of these ways makes a text true.
 
 # %% [markdown] slide="slide"
-# ## What feedback adds
+# ## Bugs from the wild
 #
-# A language model continues texts. Ask it a question, and it may continue with more
-# questions: that is what texts do. To make a helper of it, people compare its answers,
-# a second model learns to predict what they prefer, and the first is trained to please
-# the second. This is RLHF: reinforcement learning from human feedback. The second model
-# stands in for people, and it errs: what pleases it need not be good.
+# Three mistakes from published programs. Only one of them raises an error.
 
 # %% [markdown]
-# A common short story says that this was the secret of GPT-3 and GPT-4, that GPT-3 read
-# the whole internet, and that such a model is a stack of encoders and decoders. The
-# first is wrong for GPT-3, and the other two are wrong altogether. GPT-3 (2020) had no
-# RLHF; InstructGPT and ChatGPT (2022) did, and so did GPT-4 (2023; section 2 of its
-# report).
+# **A k of 1.** A character model squeezes away all axes of length 1 in its top-k. With
+# k = 1 the axis of k is one of them, and it dies with a `TypeError`: so the smallest
+# allowed value is the first one to test. **Dropout left on.** After `model.train()` a
+# model with dropout gives the same text another perplexity each time, and no warning.
+# (Ours has none, so here you would not even notice.)
+
+# %% [markdown] exercise="11.J"
+# **The length that was not meant.** A notebook calls `model.generate(ids,
+# max_length=100)` with a prompt of 9 tokens. **How many new tokens does it get, at
+# most?** Look `max_length` up if you like.
+
+# %% exercise="11.J"
+### BEGIN SOLUTION
+new_tokens = 91  # max_length is the length of it all: 100 - 9
+### END SOLUTION
+
+# %%
+check("11.J", new_tokens)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint: a question</summary>
+#
+# What would `max_length=9` leave room for?
+# </details>
+
+# %% [markdown] slide="slide"
+# ## Going further
+#
+# From here on everything is optional: rewards and how they are cheated, beam search,
+# many prompts at once, and two filters that came later.
 
 # %% [markdown]
-# GPT-3 saw 300 billion tokens: filtered Common Crawl, WebText2, two sets of books,
-# Wikipedia (its paper, table 2.2). Of GPT-4's data its report says only that they are
-# public and licensed ones. And GPT-3 is built as GPT-2 is, of decoder layers only: you
-# saw that above.
+# ### What a reward adds, and how it is cheated
+#
+# A language model continues texts. Ask it a question, and it may go on with more
+# questions, as texts do. To make a helper of it, two steps are usual. In **supervised
+# fine-tuning** it is trained on good answers that people wrote, by the same loss as
+# before. Then people compare answers, a second model, the **reward model**, learns to
+# predict what they prefer, and the first is trained to get high rewards: this is
+# **RLHF**, reinforcement learning from human feedback (Ouyang et al. 2022).
+# **Preference optimisation** such as DPO (Rafailov et al. 2023) leaves out the reward
+# model and trains on the pairs themselves.
 
-# %% [markdown] exercise="11.M"
+# %% [markdown]
+# The simplest use of a reward needs no training at all: write n texts and keep the one
+# with the highest. Suppose that our readers want happy endings. The reward is a bag of
+# words from lesson 09, which has learned from 300 of the bundled stories, and looks at
+# the last 50 words. How many texts do you think it needs to choose from?
+
+# %%
+reward = EndingReader()
+print(f"endings told apart: {reward.accuracy(reward.held_out):.0%} of 200 more stories")
+starts = real[:3, :12].repeat_interleave(16, 0)  # (B=48, T=12)
+many = ways.write(model, starts, 200, {}, seed=0, end=tokenizer.eos_token_id)
+stories = tokenizer.batch_decode(many, skip_special_tokens=True)
+happy = reward(stories).view(3, 16)
+counts = (1, 2, 4, 8, 16)
+best_of = torch.stack([happy[:, :n].amax(1) for n in counts])  # (n, beginnings)
+print("mean reward of the best of n:")
+print({n: round(x, 2) for n, x in zip(counts, best_of.mean(1).tolist(), strict=True)})
+for name, at in (("highest", happy[0].argmax()), ("lowest", happy[0].argmin())):
+    print(f"{name} {happy[0, at]:.2f}: ...", " ".join(stories[at].split()[-30:]))
+assert reward.accuracy(reward.held_out) > 0.8
+assert best_of[-1].mean() > happy.mean() + 0.15
+
+# %% [markdown]
+# The more texts there are to choose from, the happier the one that is chosen. But what
+# has the reader learned, to tell endings, or to know some words? Look at its
+# favourites, and give it nothing but these. Then type a text of your own: who can reach
+# a higher reward with more nonsense?
+
+# %%
+salad = " ".join(reward.favourites(12))
+best_real = reward([story.text for story in reward.held_out]).max()
+print(f"the happiest of 200 real stories: {best_real:.3f}")
+print(f"{salad!r}: {reward([salad]).item():.3f}")
+assert reward([salad]) > best_real
+
+# %% [markdown]
+# A heap of words beats every story. This is how a reward is cheated: it stands in for
+# what people want, and whoever is trained to please it finds what pleases it instead
+# (Gao et al. 2022). The usual remedy is a **penalty for leaving the model**: from the
+# reward one takes away β times the distance from the model that training began with
+# (the Kullback-Leibler divergence). For one text, the mean surprise to that model can
+# stand in for it. Which β is enough here?
+
+
+# %%
+def penalised(text: str, beta: float) -> float:
+    """The reward of a text, less beta times its mean surprise."""
+    ids = tokenizer(text, return_tensors="pt").input_ids
+    surprise = torch.tensor(sampling.perplexity(model, ids)).log()
+    return (reward([text]).item() - beta * surprise).item()
+
+
+best = stories[happy[0].argmax()]
+for beta in (0.0, 0.01, 0.05):
+    scores = {"salad": penalised(salad, beta), "story": penalised(best, beta)}
+    print(f"beta {beta}:", {name: round(x, 2) for name, x in scores.items()})
+assert scores["story"] > scores["salad"] + 0.2
+
+# %% [markdown] exercise="11.K"
 # **What does RLHF add to a model that was trained on next tokens alone, and what does
 # it not add?** Name the steps, say what each is trained on, and one thing that can go
 # wrong. Eight sentences or so.
 
-# %% [markdown] answer="11.M"
+# %% [markdown] answer="11.K"
 # ### BEGIN SOLUTION
 # **Model answer.** Pretraining teaches which token is likely to follow, in texts of all
 # kinds; it does not ask whether an answer is helpful or true. RLHF starts from such a
-# model, usually after some fine-tuning on good answers that people wrote. Then the
+# model, usually after supervised fine-tuning on answers that people wrote. Then the
 # model writes several answers to a prompt, and people say which one they prefer. A
 # reward model learns to predict these preferences; it is trained on comparisons, not on
 # texts. At last the language model is trained to get a high reward, with a penalty for
-# moving far from where it started, measured by how much the probabilities differ. What
-# is added is a goal for whole answers: following an instruction, tone, saying no. What
-# is not added is knowledge: hardly any new text was read. What can go wrong: the reward
-# is a stand-in for what people want, and the model finds answers that please it without
-# being good, such as long, flattering or confident ones. GPT-3 had none of this;
-# InstructGPT did.
+# moving far from where it started. What is added is a goal for whole answers: following
+# an instruction, tone, saying no. What is not added is knowledge: hardly any new text
+# was read. What can go wrong: the reward is a stand-in for what people want, and the
+# model finds answers that please it without being good, such as long or flattering
+# ones.
 #
 # **Rubric (3 points).** 1: the steps, with comparisons by people, a reward model, and
 # training towards the reward. 1: adds a goal for whole answers, not knowledge. 1: one
@@ -1148,75 +1030,318 @@ assert len(set(noisy)) == 8 and steady == sampling.perplexity(model, text)
 # or drift from the original model without the penalty.
 # ### END SOLUTION
 
-# %% [markdown] slide="subslide"
-# ### Optional: best of n
+# %% [markdown] slide="slide"
+# ### Beam search: the most likely text?
 #
-# The simplest use of a reward needs no training at all: write n texts, keep the one
-# that a second model likes best. Ours learned stars from reviews. It is the best bag of
-# words of lesson 09: worse than a fine-tuned encoder, but ready in a second. It knows
-# nothing about manuals, and that is the point: watch what it rewards.
+# Greedy takes the best token, not the best text. A **beam** of width w keeps the w most
+# likely beginnings (you used one in lesson 06). By hand, two words long, w = 2: after
+# *the*, which pair will greedy find, and which the beam?
 
 # %%
-reader = StarReader()
-print(f"exactly the right stars for {reader.accuracy():.0%} of the held-out reviews")
-likes = reader(["It works like a charm, wonderful.", "It is a terrible waste of time."])
-print("two sentences:", [f"{one:.1f} stars" for one in likes.tolist()])
-assert reader.accuracy() > 0.4 and likes[0] > likes[1]
-
-# %%
-seeded = torch.Generator().manual_seed(9)
-open_ended = sampling.Settings(temperature=1.0, top_p=0.95)
-candidates = {}
-for one in PROMPTS[:8]:
-    start = tokenizer(one, return_tensors="pt").input_ids.repeat(16, 1)
-    many = sampling.sample(model, start, 12, open_ended, seeded)  # (16, T)
-    candidates[one] = many, reader(tokenizer.batch_decode(many))
-
-# %%
-counts = (1, 2, 4, 8, 16)
-best_of = torch.stack(
-    [torch.stack([got[:n].max() for _, got in candidates.values()]) for n in counts]
-)  # (n, prompts)
-stars = [round(x, 2) for x in best_of.mean(1).tolist()]
-print("mean stars of the best of n:", dict(zip(counts, stars, strict=True)))
-assert stars == sorted(stars) and stars[-1] > stars[0]
-
-# %%
+words = ["sea", "old", "cat"]
+first = torch.tensor([0.45, 0.40, 0.15])
+second = torch.tensor([[0.25, 0.35, 0.4], [0.15, 0.05, 0.8], [0.3, 0.4, 0.3]])
 show_figure(
-    draw.best_of(counts, best_of),
-    "Stars of the chosen text against n, from 1 to 16: a thin line for each of eight "
-    "beginnings and a thick one for their mean. All rise or stay level.",
+    draw.beam_tree(first, second, [word + " " for word in words], width=2),
+    "A tree of two steps. From the start sea (0.45), old (0.40) and cat (0.15). Below "
+    "sea the best pair has 0.18, below old the best has 0.32. The beam keeps sea and "
+    "old, then a pair below each; greedy goes by sea.",
 )
 
+# %% [markdown]
+# Probabilities of a text are multiplied and become tiny, so one adds logarithms. A text
+# that has written `end` keeps its place and its sum, while others go on. As every
+# further token makes a sum smaller, sums like short texts best, and the usual repair is
+# the **mean**: the sum divided by the number of *new* tokens.
+
+# %% [markdown] exercise="11.L"
+# Write a round of beam search, for one prompt. Every unfinished text is continued by
+# every token; of all candidates, finished ones included, the `width` with the highest
+# **sum** go on. The rest is given: at the end the highest **mean** wins.
+
+
+# %% exercise="11.L"
+@torch.no_grad()
+def beam_search(
+    model, ids: Tensor, max_new_tokens: int, width: int, end: int | None = None
+) -> tuple[Tensor, float]:
+    """Look for the most likely continuation, `width` texts at a time.
+
+    Args:
+        model: model(ids).logits are scores (B, T, V)
+        ids: (1, T), the prompt
+        max_new_tokens: how many tokens are added at most
+        width: how many texts go on after each round
+        end: the token that finishes a text when it is written; None: none does
+
+    Returns:
+        (1, T + n), prompt and new tokens, `end` the last one if it was written;
+        the mean of the log-probabilities of the n new tokens, `end` included
+    """
+    beams = [(0.0, ids)]  # pairs of sum and text (1, T)
+
+    def one_round(beams: list) -> list:
+        """The best `width` of what these beams can become, and their sums."""
+        ### BEGIN SOLUTION
+        found = []
+        for total, text in beams:
+            if text.shape[1] > ids.shape[1] and text[0, -1] == end:
+                found.append((total, text))
+                continue
+            log_p = model(text).logits[0, -1].log_softmax(-1)  # (V)
+            values, tokens = log_p.topk(min(width, len(log_p)))
+            for value, token in zip(values.tolist(), tokens, strict=True):
+                longer = torch.cat([text, token.view(1, 1)], dim=1)
+                found.append((total + value, longer))
+        return sorted(found, key=lambda beam: beam[0], reverse=True)[:width]
+        ### END SOLUTION
+
+    for _ in range(max_new_tokens):  # round by round
+        beams = one_round(beams)
+    means = [(total / (text.shape[1] - ids.shape[1]), text) for total, text in beams]
+    mean, text = max(means, key=lambda beam: beam[0])
+    return text, mean
+
+
 # %%
-for one in list(candidates)[:4]:
-    many, got = candidates[one]
-    for name, place in (("most", got.argmax()), ("fewest", got.argmin())):
-        print(f"{name:6} {got[place]:.1f}  {tokenizer.decode(many[place])!r}")
+check("11.L", beam_search)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# What has to be known of a candidate, so that it can be compared with all others?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# No text can give more than `width` of the next `width`, so `topk(width)` of each is
+# enough. `sorted` takes a `key` and `reverse=True`.
+# </details>
+# <details><summary>Hint 3: pseudocode</summary>
+#
+# a list of candidates; for each beam: finished, then take it over as it is; else its
+# best continuations with sum + log-probability; keep the best `width`.
+# </details>
 
 # %% [markdown]
-# The reward rises with n, as it must: it is what was chosen by. Are the texts better?
-# Read the most and the fewest stars again. A reward model gives you what it rewards,
-# here words that occur in friendly reviews. Nobody asked it whether a sentence is true,
-# or means anything. Choosing by a number gets you the number.
+# Greedy and beam on 20 beginnings, yours if they pass, against `model.generate`. (Here
+# nothing ends a text. Where something does, the library takes finished texts out of the
+# beam, so that others can take their places. That is another search, and neither is
+# wrong.)
+
+# %%
+mine.take("11.L", beam_search)
+library = {
+    "greedy": ways.write(model, real[:, :12], 8, {"do_sample": False}),
+    "beam of 3": ways.write(
+        model, real[:, :12], 8, {"do_sample": False, "num_beams": 3}
+    ),
+}
+equal = dict.fromkeys(library, 0)
+for n, row in enumerate(real[:, None, :12]):  # (1, T=12)
+    ours = {"greedy": mine.greedy(model, row, 8)}
+    ours["beam of 3"], _ = mine.beam_search(model, row, 8, 3)
+    for name, written in ours.items():
+        equal[name] += torch.equal(written[0], library[name][n])
+print(f"the same tokens on {len(real)} beginnings:", equal)
+assert set(equal.values()) == {20}
 
 # %% [markdown] slide="slide"
-# ## What you can now do
+# ### Many prompts at once: padding on the left
 #
-# - Turn scores into text in six ways, and say what each setting costs.
-# - Prove your code equal to a library's, edge cases included.
-# - Read a strange sample like a detective: which rule made the model write this?
-# - Measure perplexity, and know why the likeliest text is not the best one.
+# Prompts of a batch differ in length, so short ones are padded. The next token follows
+# the last place, so the padding belongs on the left. The mask hides it from attention,
+# and **positions** have to be counted without it: alone, the prompt began at place 0,
+# so it has to begin at 0 here.
+
+# %% tags=["nbval-check-output"]
+some = [prompt, "Tom", "It was a cold morning"]
+ids_of_some, mask = pretrained.left_padded(tokenizer, some)  # (B, T) each
+print(mask.int())
+
+# %% [markdown] exercise="11.M"
+# Write the positions of a left-padded batch. A padded place may have any position, as
+# long as the model has it: from 0 to T − 1.
+
+
+# %% exercise="11.M"
+def positions_of(mask: Tensor) -> Tensor:
+    """Count each prompt's places from its own first token.
+
+    Args:
+        mask: (B, T), boolean, True = a real token; padding is on the left
+
+    Returns:
+        (B, T), whole numbers from 0 to T - 1; the first real token of a row has 0
+    """
+    ### BEGIN SOLUTION
+    counted = mask.long().cumsum(-1)
+    return (counted - 1).clamp(min=0)
+    ### END SOLUTION
+
+
+# %%
+check("11.M", positions_of)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
 #
-# This was the last lesson. You have built every part of what is at work in a large
-# language model, from the embedding to the next word. What is left is size.
+# What does a running sum along a row of the mask count?
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# Look at the padding: is its number one that a table of T rows has? `clamp` helps.
+# </details>
+
+# %% [markdown]
+# If mask, positions or side are wrong, there is no error, and no warning from the
+# model: only other texts.
+
+# %%
+pad_ids = [tokenizer(one).input_ids for one in some]
+alone = [sampling.greedy(model, torch.tensor([row]), 8)[0, -8:] for row in pad_ids]
+longest = max(map(len, pad_ids))
+eos = tokenizer.eos_token_id
+right = torch.tensor([row + [eos] * (longest - len(row)) for row in pad_ids])
+padded = {
+    "left, mask and positions": sampling.greedy(model, ids_of_some, 8, mask),
+    "left, without a mask": sampling.greedy(model, ids_of_some, 8),
+    "right, without a mask": sampling.greedy(model, right, 8),
+}
+for way, written in padded.items():
+    same = [torch.equal(a, b) for a, b in zip(alone, written[:, -8:], strict=True)]
+    print(f"{way:26} as if alone: {same}")
+    assert all(same) == (way == "left, mask and positions")
+
+# %% [markdown] slide="slide"
+# ### Two filters that came later
+
+# %% [markdown] exercise="11.N"
+# Top-p asks for a sum. **Min-p** (Nguyen et al. 2024) asks each token alone: it stays
+# if it is at least p times as likely as the best one. Write it. No probability in the
+# check is close to its bound.
+
+
+# %% exercise="11.N"
+def min_p_filter(logits: Tensor, p: float) -> Tensor:
+    """Keep the tokens that have at least p times the best one's probability.
+
+    Args:
+        logits: (B, V)
+        p: above 0, below 1
+
+    Returns:
+        (B, V), the same scores, minus infinity where blocked
+    """
+    ### BEGIN SOLUTION
+    shares = logits.softmax(-1)
+    return logits.masked_fill(shares < p * shares.amax(-1, keepdim=True), -torch.inf)
+    ### END SOLUTION
+
+
+# %%
+check("11.N", min_p_filter)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint: a question</summary>
+#
+# How many best tokens does a batch of B rows have? Which shape does the bound need, so
+# that it can be compared with (B, V)?
+# </details>
+
+# %% [markdown] exercise="11.P"
+# A **repetition penalty** (Keskar et al. 2019) makes tokens that stand in the text
+# already less likely, without forbidding them: a score above 0 is divided by the
+# penalty, and one below 0 is multiplied by it. A token that came three times is
+# punished once. Write it.
+
+
+# %% exercise="11.P"
+def repetition_penalty(logits: Tensor, ids: Tensor, penalty: float) -> Tensor:
+    """Make the tokens of a text less likely to come again.
+
+    Args:
+        logits: (B, V), scores of the next token
+        ids: (B, T), the text so far, prompt included
+        penalty: above 1 it discourages, below 1 it encourages
+
+    Returns:
+        (B, V), scores; those of tokens that are not in the text as they were
+    """
+    ### BEGIN SOLUTION
+    scores = logits.gather(1, ids)  # (B, T)
+    scores = torch.where(scores > 0, scores / penalty, scores * penalty)
+    return logits.scatter(1, ids, scores)
+    ### END SOLUTION
+
+
+# %%
+check("11.P", repetition_penalty)
+
+# %% [markdown] slide="skip"
+# <details><summary>Hint 1: a question</summary>
+#
+# Why not divide every score? Try −4 and a penalty of 2.
+# </details>
+# <details><summary>Hint 2: a pointer</summary>
+#
+# `gather` fetches the scores of the tokens of a text, `scatter` puts numbers back to
+# the same places.
+# </details>
+
+# %% [markdown] slide="slide"
+# ### The empty tokenizer
+#
+# One more silent trap. Somebody copied a checkpoint, but forgot the tokenizer's file.
+# What would you expect from the next cell?
+
+# %%
+from transformers import AutoTokenizer
+
+with tempfile.TemporaryDirectory() as copied:
+    for name in ("config.json", "tokenizer_config.json"):
+        if (Path(pretrained.path("storyteller")) / name).exists():
+            shutil.copy(Path(pretrained.path("storyteller")) / name, copied)
+    broken = AutoTokenizer.from_pretrained(copied)
+print(f"{len(broken)} token in all; {prompt!r} becomes {broken(prompt).input_ids}")
+
+# %% [markdown]
+# An error, surely? `transformers` 5 makes an empty tokenizer, without a complaint, and
+# every text becomes no tokens at all. `helpers.pretrained` looks at `len(tokenizer)`
+# after loading, which costs you nothing either.
+
+# %% [markdown] slide="slide"
+# ## What you can do now
+#
+# You can turn logits into a text in several ways, say what each setting does and in
+# which order, and have compared your code with a library's, edge cases included. You
+# can read a strange sample like a detective, and measure that the most likely text is
+# not the best one. And you know what a reward adds to a language model, and how it is
+# cheated.
+#
+# Most language models of 2026 still work like what you have built: a decoder gives
+# every token a number, and a rule picks one. But in the open ones most parts of the
+# decoder have been exchanged since GPT-2. Lesson 12 replaces them one by one: RMSNorm
+# for the layer norm, RoPE for the positions, SwiGLU for the feed-forward layer, and
+# grouped-query attention, which makes the cache smaller.
+
+# %% [markdown] slide="notes"
+# **1 minute.** Ask: which of the settings would you choose for a poem, which for a
+# telephone number?
+#
+# Expect: hot for the poem, greedy for the number.
+#
+# Say: a decoder and a rule, that is still how it works. Lesson 12 replaces parts of the
+# decoder.
 
 # %% [markdown] slide="skip"
 # **References.** Radford et al. 2019, *Language Models are Unsupervised Multitask
-# Learners* (GPT-2). Brown et al. 2020 (arXiv 2005.14165), for GPT-3 and its data, table
-# 2.2. Holtzman et al. 2020 (arXiv 1904.09751), *The Curious Case of Neural Text
-# Degeneration*, for top-p. Fan, Lewis and Dauphin 2018 (arXiv 1805.04833), for top-k.
-# Paulus, Xiong and Socher 2018 (arXiv 1705.04304), for n-gram blocking. Wu et al. 2016
-# (arXiv 1609.08144), section 7, for length rules. Ouyang et al. 2022 (arXiv
-# 2203.02155), InstructGPT. OpenAI 2023 (arXiv 2303.08774), the report on GPT-4. Gao,
-# Schulman and Hilton 2022 (arXiv 2210.10760), on rewards that are pursued too far.
+# Learners* (GPT-2). Holtzman et al. 2020 (arXiv 1904.09751), *The Curious Case of
+# Neural Text Degeneration*, for top-p. Fan, Lewis and Dauphin 2018 (arXiv 1805.04833),
+# for top-k. Nguyen et al. 2024 (arXiv 2407.01082), for min-p. Keskar et al. 2019 (arXiv
+# 1909.05858), for the penalty. Paulus, Xiong and Socher 2018 (arXiv 1705.04304), for
+# n-gram blocking. Wu et al. 2016 (arXiv 1609.08144), section 7, for length rules.
+# Ouyang et al. 2022 (arXiv 2203.02155), InstructGPT, the first to be trained this way
+# from GPT-3 (Brown et al. 2020, arXiv 2005.14165), which was not. Rafailov et al. 2023
+# (arXiv 2305.18290), for DPO. Gao, Schulman and Hilton 2022 (arXiv 2210.10760), on
+# rewards that are pursued too far. Patrick von Platen 2020, *How to generate text*, a
+# post on the blog of Hugging Face.

@@ -6,6 +6,7 @@ from matplotlib.colors import to_hex
 
 from helpers.figures import BLUE, GREY, png
 from helpers.figures import generation as draw
+from helpers.generation.sampling import Settings
 
 pytestmark = pytest.mark.lesson(11)
 
@@ -20,6 +21,33 @@ def test_spaces_and_line_breaks_become_visible():
     assert draw.readable("") == "∅"
     assert draw.readable("\x1b ü") == "\\x1b␣ü"
     assert draw.printable(" a\tb") == " a\\tb"
+
+
+def test_the_pipeline_shows_what_each_step_leaves():
+    how = Settings(temperature=2.0, top_k=3, top_p=0.7)
+    logits = torch.tensor([4.0, 3.0, 2.0, 1.0])
+    figure = draw.pipeline([" a", " b", " c", " d"], logits, how)
+    (axes,) = figure.axes
+    heights = [
+        round(bar.get_height(), 3) for bar in axes.patches if bar.get_width() > 0
+    ]
+    assert heights[:4] == [1.4, 1.05, 0.7, 0.35]  # the logits, to scale
+    assert heights[4:8] == [0.7, 0.525, 0.35, 0.175]  # halved by the temperature
+    assert heights[8:11] == [0.7, 0.525, 0.35]  # k = 3
+    assert heights[11:13] == [0.7, 0.525]  # 0.51 and 0.31 of three reach 0.7
+    assert heights[13:] == [1.4, round(1.4 * 2.71828**-0.5, 3)]  # probabilities
+    assert texts(axes).count("×") == 1 + 2 + 2
+    assert {"÷ temperature 2", "top-k, k = 3", "top-p, p = 0.7"} <= set(texts(axes))
+
+
+def test_a_way_is_a_row_of_dots_and_its_middle():
+    ways = {"real": torch.tensor([1.0, 3.0]).log(), "b": torch.tensor([4.0, 4.0]).log()}
+    (axes,) = draw.surprise_of_ways(ways).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["real", "b"]
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    assert [round(x, 3) for line in dots for x in line.get_xdata()] == [1, 3, 4, 4]
+    middles = {round(line.get_xdata()[0], 3) for line in axes.lines} - {1.0, 4.0}
+    assert middles == {round(3**0.5, 3)}  # the mean of the logarithms
 
 
 def test_next_tokens_are_bars_with_their_numbers():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import pretrained
-from helpers.generation import sampling
+from helpers.generation import sampling, ways
 from helpers.generation.beam import continue_text
 from helpers.generation.prompts import PROMPTS
 from helpers.generation.sampling import Settings
@@ -337,7 +337,95 @@ def test_prompts_are_different_and_within_the_context(gpt2):
     assert max(lengths) < 20
 
 
-# --- the reward of the optional experiment --------------------------------------------
+# --- seven ways -----------------------------------------------------------------------
+
+
+def test_the_ways_write_what_the_filters_say(small):
+    ids = torch.tensor([[1, 2], [3, 4]])
+    same = ways.write(small, ids, 6, ways.WAYS["greedy"])
+    equal_texts(same, sampling.greedy(small, ids, 6))
+    one = ways.write(small, ids, 6, {"top_k": 1}, seed=3)
+    equal_texts(one, same)
+    beam, _ = continue_text(small, ids[:1], 6, 5)
+    equal_texts(ways.write(small, ids[:1], 6, ways.WAYS["beam of 5"]), beam)
+
+
+def test_a_way_draws_from_all_tokens_and_leaves_chance_as_it_was(small):
+    ids = torch.tensor([[3, 1, 4]]).repeat(400, 1)
+    before = torch.get_rng_state()
+    drawn = ways.write(small, ids, 1, {"temperature": 50.0}, seed=1)[:, -1]
+    assert torch.equal(torch.get_rng_state(), before)
+    assert len(drawn.unique()) == 23  # each stays away with odds of 2e-8
+    again = ways.write(small, ids, 1, {"temperature": 50.0}, seed=1)[:, -1]
+    other = ways.write(small, ids, 1, {"temperature": 50.0}, seed=2)[:, -1]
+    assert torch.equal(drawn, again) and not torch.equal(drawn, other)
+
+
+def test_shared_runs_are_those_that_another_text_has():
+    texts = torch.tensor([[0, 1, 2, 3, 4, 5], [9, 1, 2, 3, 4, 6], [0, 7, 7, 7, 7, 8]])
+    # of (1234, 2345), (1234, 2346) and (7777, 7778), one each of the first two
+    assert ways.shared_runs(texts, skip=1) == pytest.approx((0.5 + 0.5 + 0) / 3)
+    assert ways.shared_runs(texts[:2], skip=2) == 0
+
+
+def test_all_ways_stand_side_by_side():
+    model = pretrained.load_gpt2("storyteller")
+    tokenizer = pretrained.load_tokenizer("storyteller")
+    said = ways.side_by_side(model, tokenizer, "Anna put the ball in the", 3)
+    lines = said.splitlines()
+    assert lines[::2] == list(ways.WAYS)
+    assert all(line.startswith("  ") and line.strip() for line in lines[1::2])
+
+
+# --- two more filters -----------------------------------------------------------------
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.02, 0.1, 0.35, 0.8]))
+@settings(max_examples=40, deadline=None)
+def test_min_p_is_the_library_s(seed, p):
+    from transformers import MinPLogitsWarper
+
+    draw = torch.Generator().manual_seed(seed)
+    logits = 3 * torch.randn(3, 17, generator=draw, dtype=torch.float64)
+    assert torch.equal(
+        sampling.min_p_filter(logits, p), MinPLogitsWarper(p)(None, logits)
+    )
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.7, 1.0, 1.3, 2.0]))
+@settings(max_examples=40, deadline=None)
+def test_the_repetition_penalty_is_the_library_s(seed, penalty):
+    from transformers import RepetitionPenaltyLogitsProcessor
+
+    draw = torch.Generator().manual_seed(seed)
+    logits = torch.randn(3, 9, generator=draw, dtype=torch.float64)
+    ids = torch.randint(0, 9, (3, 6), generator=draw)
+    theirs = RepetitionPenaltyLogitsProcessor(penalty)(ids, logits.clone())
+    assert torch.equal(sampling.repetition_penalty(logits, ids, penalty), theirs)
+
+
+def test_settings_without_sense_are_one_sentence():
+    with pytest.raises(ValueError, match="p=1.5: a share is between 0 and 1"):
+        sampling.min_p_filter(torch.zeros(1, 3), 1.5)
+    with pytest.raises(ValueError, match="penalty=0: it has to be above 0"):
+        sampling.repetition_penalty(torch.zeros(1, 3), torch.zeros(1, 1).long(), 0)
+
+
+# --- rewards --------------------------------------------------------------------------
+
+
+def test_the_reader_of_endings_tells_them_apart_and_is_cheated():
+    from helpers.generation.rewards import EndingReader
+
+    reader = EndingReader()
+    assert len(reader.held_out) == 200
+    assert reader.accuracy(reader.held_out) > 0.85  # 0.91
+    favourites = reader.favourites(12)
+    assert len(favourites) == 12 and not any(" " in word for word in favourites)
+    real = reader([story.text for story in reader.held_out])
+    assert reader([" ".join(favourites)]) > real.max()
+    long = "sad " * 500 + reader.held_out[0].text
+    assert reader([long]) == pytest.approx(reader([reader.held_out[0].text]))
 
 
 def test_the_star_reader_is_better_than_chance_and_likes_praise():

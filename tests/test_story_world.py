@@ -5,9 +5,12 @@ from collections import defaultdict
 
 import pytest
 
+from helpers.corpora import whole
+from helpers.corpora.stories import STORIES, load_stories
 from tools.corpora.stories import PLOTS, tell, telling, world
-from tools.corpora.stories.__main__ import main
+from tools.corpora.stories.__main__ import bundled, main
 from tools.corpora.stories.plots import LONGEST
+from tools.pretrain.stories import held_out_stories
 
 DRAWN = 500
 
@@ -178,6 +181,25 @@ def test_an_ending_is_what_was_asked_for():
         told = [tell(seed, ending) for seed in range(60)]
         assert {story.ending for story in told} == {ending}
         assert not foreign & set().union(*(story.told for story in told))
+
+
+def test_the_bundled_stories_are_the_held_out_ones():
+    told = load_stories()
+    assert STORIES.read_bytes() == bundled()
+    held_out = held_out_stories()
+    assert [(one.text, one.happy) for one in told] == [
+        (story.text(), story.happy) for story in held_out
+    ]
+    assert len(told) == 500 and 200 < sum(one.happy for one in told) < 300
+
+
+def test_the_command_writes_the_bundle_and_its_sum(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("tools.corpora.stories.__main__.STORIES", tmp_path / "a.csv")
+    monkeypatch.setattr("tools.corpora.stories.__main__.bundled", lambda: b"happy,text")
+    main(["--bundle"])
+    assert (tmp_path / "a.csv").read_bytes() == b"happy,text"
+    assert "a.csv" in (tmp_path / whole.SUMS).read_text("utf-8")
+    assert capsys.readouterr().out == ""
 
 
 def test_the_command_prints_stories(capsys):

@@ -1,4 +1,4 @@
-"""Figures of lesson 11: next tokens, temperature, top-p, a beam, surprise, reward."""
+"""Figures of lesson 11: from scores to a token, top-p, a beam, surprise, reward."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -23,6 +23,85 @@ def printable(token: str) -> str:
     r"""A token whose control characters are spelt: \x1b, which no font can draw."""
     spelt = (one if one.isprintable() else repr(one)[1:-1] for one in token)
     return "".join(spelt)
+
+
+def pipeline(tokens: Sequence[str], logits: Tensor, how: Settings) -> Figure:
+    """Draw the way from a model's scores to the token that is written.
+
+    Args:
+        tokens: N texts, the most likely first
+        logits: (N,), their scores, none below 0
+        how: the temperature, top-k and top-p that are drawn
+    """
+    figure, (axes,) = canvas(10.5, 3.7)
+    figure.set_layout_engine("none")
+    axes.set_position((0.01, 0.01, 0.98, 0.98))
+    axes.set(xlim=(-0.1, 10.45), ylim=(-1.65, 2.1))
+    axes.axis("off")
+    stages = _stages(logits, how)
+    names = ["logits", f"÷ temperature {how.temperature:g}", f"top-k, k = {how.top_k}",
+             f"top-p, p = {how.top_p:g}", "softmax"]  # fmt: skip
+    for number, (name, heights) in enumerate(zip(names, stages, strict=True)):
+        left = 1.55 + 1.6 * number
+        last = number == len(names) - 1
+        most = heights.nan_to_num(0.0).max() if last else logits.max()
+        _small_bars(axes, left, heights / most, GREEN if last else BLUE)
+        axes.text(left + 0.5, 1.82, name, ha="center", fontsize=10, weight="bold")
+        shape = "probabilities (B, V)" if last else "(B, V)"
+        axes.text(left + 0.5, 1.55, shape, ha="center", fontsize=8.5, color=GREY)
+        if number:
+            _point(axes, (left - 0.45, 0.6), (left - 0.12, 0.6))
+    for place, token in enumerate(tokens):
+        axes.text(1.68 + 0.2 * place, -0.12, readable(token), rotation=60, fontsize=8,
+                  ha="center", va="top", family="monospace")  # fmt: skip
+    _block(axes, (0.62, 0.6), "GPT-2")
+    _point(axes, (1.1, 0.6), (1.43, 0.6))
+    _point(axes, (9.1, 0.6), (9.43, 0.6))
+    _block(axes, (9.85, 0.6), "draw\none")
+    _point(axes, (9.85, 0.2), (9.85, -1.02))
+    _block(axes, (9.85, -1.3), "token")
+    axes.text(9.6, -0.45, "(B, 1)", fontsize=8.5, color=GREY, ha="center")
+    _point(axes, (9.4, -1.3), (1.15, -1.3))
+    axes.text(5.6, -1.22, "put behind the text, and ask again", ha="center",
+              fontsize=9)  # fmt: skip
+    _block(axes, (0.62, -1.3), "text\nso far")
+    _point(axes, (0.62, -0.92), (0.62, 0.2))
+    axes.text(0.68, -0.4, "(B, T)", fontsize=8.5, color=GREY)
+    return figure
+
+
+def _stages(logits: Tensor, how: Settings) -> list[Tensor]:
+    """What each step makes of scores (N,): five rows, blocked tokens are NaN."""
+    none = torch.empty(1, 0, dtype=torch.long)
+    warm = Settings(how.temperature)
+    steps = (warm, Settings(how.temperature, how.top_k),
+             Settings(how.temperature, how.top_k, how.top_p))  # fmt: skip
+    rows = [filtered(logits[None], none, step)[0] for step in steps]
+    scores = [logits, *rows]
+    shown = [row.masked_fill(row.isinf(), torch.nan) for row in scores]
+    shares = rows[-1].softmax(-1)
+    return [*shown, shares.masked_fill(rows[-1].isinf(), torch.nan)]
+
+
+def _small_bars(axes: Axes, left: float, heights: Tensor, colour: str) -> None:
+    """Draw bars as high as 1.4, a cross where a token is blocked."""
+    for place, height in enumerate((1.4 * heights).tolist()):
+        at = left + 0.11 + 0.2 * place
+        if height != height:  # NaN
+            axes.text(at, 0.06, "×", ha="center", color=RED, fontsize=11)
+        else:
+            axes.bar(at, height, 0.15, color=colour)
+    axes.plot([left, left + 1.12], [0, 0], color=GREY, linewidth=0.8)
+
+
+def _point(axes: Axes, start: tuple, end: tuple) -> None:
+    style = {"arrowstyle": "-|>", "color": "black", "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", end, start, arrowprops=style)
+
+
+def _block(axes: Axes, place: tuple[float, float], text: str) -> None:
+    box = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": BLUE}
+    axes.text(*place, text, ha="center", va="center", fontsize=10, bbox=box)
 
 
 def next_tokens(tokens: Sequence[str], shares: Tensor, prompt: str) -> Figure:
@@ -194,13 +273,15 @@ def _drawn(shares: Tensor, random: Tensor) -> Tensor:
     return order[spots.clamp(max=int((falling > 0).sum()) - 1)]
 
 
-def beam_tree(first: Tensor, second: Tensor, tokens: str, width: int) -> Figure:
+def beam_tree(
+    first: Tensor, second: Tensor, tokens: Sequence[str], width: int
+) -> Figure:
     """Draw two steps of a beam search: kept texts in colour, dropped ones grey.
 
     Args:
         first: (V,), probabilities of the first token
         second: (V, V), of the second one after each first
-        tokens: a letter for each token
+        tokens: the text of each token
         width: of the beam
     """
     figure, (axes,) = canvas(8, 3.6)
@@ -212,6 +293,7 @@ def beam_tree(first: Tensor, second: Tensor, tokens: str, width: int) -> Figure:
     greedy = int(first.argmax()), int(second[first.argmax()].argmax())
     middle = (size * size - 1) / 2
     axes.text(-0.04, middle, "start", ha="right", va="center")
+    second_from = 1.11 + 0.0405 * (max(map(len, tokens)) + 5)  # behind the first labels
     for a in range(size):
         height = size * a + (size - 1) / 2
         colour = BLUE if a in kept else GREY
@@ -221,7 +303,8 @@ def beam_tree(first: Tensor, second: Tensor, tokens: str, width: int) -> Figure:
             colour = BLUE if (a, b) in last else GREY
             words = printable(tokens[a] + tokens[b])
             label = f"{words}  {both[a, b]:.2f}"
-            start, stop = (1.35, height), (2.35, size * a + b)
+            start = second_from, height
+            stop = second_from + 1, size * a + b
             _branch(axes, start, stop, label, colour, greedy == (a, b))
     axes.plot([], [], color=BLUE, label="kept by the beam")
     axes.plot([], [], color=GREY, label="dropped")
@@ -265,18 +348,46 @@ def surprise_bars(texts: Mapping[str, tuple[Sequence[str], Tensor]]) -> Figure:
     return figure
 
 
-def best_of(counts: Sequence[int], rewards: Tensor) -> Figure:
+def surprise_of_ways(ways: Mapping[str, Tensor]) -> Figure:
+    """Draw the mean surprise of several texts for each way to write them.
+
+    Args:
+        ways: name -> (N,), the mean of -log p of each text; the first one is the
+            measure for the others and gets a line
+    """
+    figure, (axes,) = canvas(8, 0.42 * len(ways) + 1)
+    for place, each in enumerate(ways.values()):
+        colour = GREEN if not place else BLUE
+        heights = place + np.linspace(-0.22, 0.22, len(each))
+        axes.plot(each.exp().numpy(), heights, "o", color=colour, alpha=0.45,
+                  markersize=4, markeredgewidth=0)  # fmt: skip
+        middle = each.mean().exp().item()
+        axes.plot([middle, middle], [place - 0.34, place + 0.34], color=colour,
+                  linewidth=2.5)  # fmt: skip
+        if not place:
+            axes.axvline(middle, color=GREEN, linestyle=":", linewidth=1)
+    axes.set_yticks(range(len(ways)), list(ways))
+    axes.invert_yaxis()
+    axes.set(xscale="log", xlabel="perplexity of 60 tokens (a dot for each text)")
+    _open(axes)
+    return figure
+
+
+def best_of(
+    counts: Sequence[int], rewards: Tensor, label: str = "stars of the chosen text"
+) -> Figure:
     """Draw what choosing the best of n gains.
 
     Args:
         counts: N numbers n
         rewards: (N, prompts), of the chosen texts
+        label: of the rewards
     """
     figure, (axes,) = canvas(5.5, 3)
     axes.plot(counts, rewards.numpy(), color=GREY, linewidth=0.8)
     axes.plot(counts, rewards.mean(1).numpy(), "o-", color=GREEN, label="mean")
     axes.plot([], [], color=GREY, linewidth=0.8, label="each beginning")
-    axes.set(xscale="log", xlabel="n", ylabel="stars of the chosen text")
+    axes.set(xscale="log", xlabel="n", ylabel=label)
     axes.set_xticks(counts, [str(count) for count in counts])
     axes.minorticks_off()
     axes.legend(frameon=False, fontsize=9)

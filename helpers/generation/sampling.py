@@ -110,6 +110,42 @@ def top_p_filter(logits: Tensor, p: float) -> Tensor:
     return logits.masked_fill(blocked.scatter(-1, place, blocked), NEVER)
 
 
+def min_p_filter(logits: Tensor, p: float) -> Tensor:
+    """Keep tokens that have at least p times the best one's probability; (B, V).
+
+    Raises:
+        ValueError: p is not between 0 and 1.
+
+    Source: Nguyen et al. 2024 (arXiv 2407.01082), section 3.
+    """
+    if not 0 <= p <= 1:
+        raise ValueError(f"p={p}: a share is between 0 and 1")
+    shares = logits.softmax(-1)
+    return logits.masked_fill(shares < p * shares.amax(-1, keepdim=True), NEVER)
+
+
+def repetition_penalty(logits: Tensor, ids: Tensor, penalty: float) -> Tensor:
+    """Make the tokens of a text less likely to come again; (B, V).
+
+    A score above 0 is divided by the penalty, one below 0 multiplied by it.
+
+    Args:
+        logits: (B, V)
+        ids: (B, T), all that stands there so far, the prompt included
+        penalty: above 1 it discourages, below 1 it encourages
+
+    Raises:
+        ValueError: The penalty is not above 0.
+
+    Source: Keskar et al. 2019 (arXiv 1909.05858), section 4.1, for the division.
+    """
+    if penalty <= 0:
+        raise ValueError(f"penalty={penalty}: it has to be above 0")
+    scores = logits.gather(1, ids)
+    scores = torch.where(scores > 0, scores / penalty, scores * penalty)
+    return logits.scatter(1, ids, scores)
+
+
 def no_repeat_ngram_filter(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     """Block every token that would write a run of n tokens for the second time.
 

@@ -26,9 +26,9 @@ STAYS = {
     "10.E": MODEL,
     "10.H": MODEL,
     "11.A": MODEL,
-    "11.H": MODEL,
-    "11.J": MODEL,
     "11.L": MODEL,
+    "11.G": MODEL,
+    "11.H": MODEL,
 }
 
 # Lessons in which nothing needs the references in the student's process: all exercises

@@ -1,4 +1,4 @@
-"""11.K: positions in a batch of prompts that is padded on the left."""
+"""11.M: positions in a batch of prompts that is padded on the left."""
 
 import torch
 from torch import Tensor
@@ -7,7 +7,7 @@ from helpers.checks.exercise import Answer, Case, Exercise, Look, mistake
 
 
 def places(mask: Tensor) -> Tensor:
-    """The course's own answer to 11.K."""
+    """The course's own answer to 11.M."""
     return (mask.long().cumsum(-1) - 1).clamp(min=0)
 
 
@@ -114,7 +114,7 @@ def _floats(mask: Tensor) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "11.K",
+        "11.M",
         "Positions in a left-padded batch",
         "function",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""11.H: beam search for a language model."""
+"""11.L: beam search for a language model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ VOCAB = 7
 def beam_search(
     model: Any, ids: Tensor, max_new_tokens: int, width: int, end: int | None = None
 ) -> tuple[Tensor, float]:
-    """The course's own answer to 11.H."""
+    """The course's own answer to 11.L."""
     return beam.continue_text(model, ids, max_new_tokens, width, end)
 
 
@@ -487,12 +487,11 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "11.H",
+        "11.L",
         "Beam search",
         "function",
         difficulty=4,
         points=5,
-        core=True,
         answers=(
             Answer("beam_search", beam_search, {"ids": "1, prompt + new", "score": ""}),
         ),

@@ -182,7 +182,7 @@ EXERCISES = (
         misconceptions=MISTAKES,
     ),
     Exercise(
-        "11.B",
+        "11.J",
         "What max_length counts",
         "value",
         difficulty=1,

@@ -1,4 +1,4 @@
-"""11.F: no run of n tokens twice, and the word that this rule misspells."""
+"""11.E: no run of n tokens twice, and the word that this rule misspells."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,7 +19,7 @@ from helpers.generation import sampling
 
 
 def reference(logits: Tensor, ids: Tensor, n: int) -> Tensor:
-    """The course's own answer to 11.F."""
+    """The course's own answer to 11.E."""
     return sampling.no_repeat_ngram_filter(logits, ids, n)
 
 
@@ -272,7 +272,7 @@ def _finite(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "11.F",
+        "11.E",
         "No run of n tokens twice",
         "function",
         difficulty=3,
@@ -304,7 +304,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "11.G",
+        "11.F",
         "Detective work: the misspelt word",
         "value",
         difficulty=2,

@@ -1,4 +1,4 @@
-"""11.L: the perplexity of a text; 11.M: what RLHF adds."""
+"""11.H: the perplexity of a text; 11.K: what RLHF adds."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ VOCAB = 13
 
 
 def reference(model: Any, ids: Tensor) -> float:
-    """The course's own answer to 11.L."""
+    """The course's own answer to 11.H."""
     return sampling.perplexity(model, ids)
 
 
@@ -163,11 +163,12 @@ def _last(model: Any, ids: Tensor) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "11.L",
+        "11.H",
         "The perplexity of a text",
         "function",
         difficulty=2,
         points=2,
+        core=True,
         answers=(Answer("perplexity", reference, {"perplexity": ""}),),
         cases=_cases,
         proves="the shift, the mean, the exponential, texts of four lengths",
@@ -188,7 +189,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "11.M",
+        "11.K",
         "What reinforcement learning from human feedback adds",
         "written",
         difficulty=3,

@@ -59,6 +59,8 @@ class Output:
         self.logits, self.past_key_values, self.loss = logits, past_key_values, loss
 
     def __getitem__(self, place: Any) -> Tensor:
+        if isinstance(place, tuple):
+            raise TypeError("a model's output is no tensor; its scores are in .logits")
         return (self.logits,)[0 if place == "logits" else place]
 
 
@@ -112,6 +114,10 @@ class Toy:
         if self.likes is not None:
             scores[..., self.likes] += 1.5
         return scores
+
+    def generate(self, *_: Any, **__: Any) -> Tensor:
+        """Refuse what the exercises are about."""
+        raise TypeError("this model has no generate: its loop is what you write here")
 
     def eval(self) -> "Toy":
         """As modules do."""

@@ -1,4 +1,4 @@
-"""11.C: the temperature."""
+"""11.B: the temperature."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from helpers.generation import sampling
 
 
 def reference(logits: Tensor, temperature: float) -> Tensor:
-    """The course's own answer to 11.C."""
+    """The course's own answer to 11.B."""
     return sampling.apply_temperature(logits, temperature)
 
 
@@ -147,7 +147,7 @@ def _square(logits: Tensor, temperature: float) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "11.C",
+        "11.B",
         "Temperature",
         "function",
         difficulty=1,

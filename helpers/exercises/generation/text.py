@@ -1,4 +1,4 @@
-"""11.J: from a prompt to a text, with the usual settings.
+"""11.G: from a prompt to a text, with the usual settings.
 
 What is sampled is judged by what can come up and what can't: by a set of letters, not a
 sequence of them. One number is a frequency; its odds are given where it is set.
@@ -32,7 +32,7 @@ def generate_text(
     no_repeat_ngram_size: int = 2,
     generator: torch.Generator | None = None,
 ) -> str:
-    """The course's own answer to 11.J."""
+    """The course's own answer to 11.G."""
     ids = tokenizer(prompt, return_tensors="pt").input_ids
     how = sampling.Settings(temperature, top_k, top_p, no_repeat_ngram_size)
     end = tokenizer.eos_token_id
@@ -349,11 +349,12 @@ MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        "11.J",
+        "11.G",
         "Generate a text",
         "function",
-        difficulty=3,
+        difficulty=2,
         points=3,
+        core=True,
         answers=(Answer("generate_text", generate_text, {"text": ""}),),
         cases=_cases,
         proves="the order of the filters, what can come up and how often, seeds, the "

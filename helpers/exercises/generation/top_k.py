@@ -1,4 +1,4 @@
-"""11.D: keep the k most likely tokens."""
+"""11.C: keep the k most likely tokens."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ from helpers.generation import sampling
 
 
 def reference(logits: Tensor, k: int) -> Tensor:
-    """The course's own answer to 11.D."""
+    """The course's own answer to 11.C."""
     return sampling.top_k_filter(logits, k)
 
 
@@ -211,8 +211,8 @@ def _product(logits: Tensor, k: int) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "11.D",
-        "Top-k: the likeliest few",
+        "11.C",
+        "Top-k: the best few",
         "function",
         difficulty=2,
         points=3,

@@ -1,4 +1,4 @@
-"""11.E: keep the most likely tokens that together have the probability p."""
+"""11.D: keep the most likely tokens that together have the probability p."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,20 +18,12 @@ from helpers.generation import sampling
 
 
 def reference(logits: Tensor, p: float) -> Tensor:
-    """The course's own answer to 11.E."""
+    """The course's own answer to 11.D."""
     return sampling.top_p_filter(logits, p)
 
 
 def _look(call: Callable, logits: Tensor, p: float) -> Look:
     return Look(filtered(call(logits, p)))
-
-
-def _look_but_last(call: Callable, logits: Tensor, p: float) -> Look:
-    """With p = 1, rounding decides about the least likely token: it is left out."""
-    scores = call(logits, p)
-    if isinstance(scores, Tensor) and scores.shape == logits.shape:
-        scores = scores.scatter(-1, logits.argmin(-1, keepdim=True), 0.0)
-    return Look(filtered(scores, "logits, except the lowest"))
 
 
 def _cases(seed: int) -> list[Case]:
@@ -49,7 +41,7 @@ def _cases(seed: int) -> list[Case]:
         case("p = 0.4, float32", normal(draw, 4, 7, dtype=torch.float32), 0.4),
         case("one token has more than p", sure, 0.5),
         case("p = 0: the most likely is left", normal(draw, 3, 5), 0.0),
-        case("p = 1: all are left", normal(draw, 2, 9), 1.0, _look_but_last),
+        case("p = 0.999: all are left", 0.3 * normal(draw, 2, 9), 0.999),
         case("p = 0.6 of seven equals", torch.zeros(2, 7), 0.6, look_sorted),
         case("p = 0.65 of six equals", torch.zeros(3, 6), 0.65, look_sorted),
     ]
@@ -298,15 +290,15 @@ def _product(logits: Tensor, p: float) -> Tensor:
 
 EXERCISES = (
     Exercise(
-        "11.E",
-        "Top-p: the likeliest share",
+        "11.D",
+        "Top-p: a share of the probability",
         "function",
         difficulty=3,
         points=4,
         core=True,
         answers=(Answer("top_p_filter", reference, {"logits": "batch, token"}),),
         cases=_cases,
-        proves="the smallest set that reaches p, in the old order, p = 0 and 1, ties, "
+        proves="the smallest set that reaches p, in the old order, p = 0, ties, "
         "minus infinity",
         misconceptions=(
             _crossing,

@@ -1,4 +1,4 @@
-"""Independent solutions to 11.K."""
+"""Independent solutions to 11.M."""
 
 import torch
 
@@ -22,5 +22,5 @@ def positions_as_the_library(mask):
 
 
 VARIANTS = {
-    "11.K": (positions_by_shift, positions_by_loops, positions_as_the_library),
+    "11.M": (positions_by_shift, positions_by_loops, positions_as_the_library),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 11.H."""
+"""Independent solutions to 11.L."""
 
 import heapq
 
@@ -73,5 +73,5 @@ def beams_by_recursion(model, ids, max_new_tokens, width, end=None):
 
 
 VARIANTS = {
-    "11.H": (beams_as_lists, beams_as_a_batch, beams_by_recursion),
+    "11.L": (beams_as_lists, beams_as_a_batch, beams_by_recursion),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 11.F."""
+"""Independent solutions to 11.E."""
 
 from helpers.exercises.generation.variants.shared import (
     ngrams_by_comparison,
@@ -7,5 +7,5 @@ from helpers.exercises.generation.variants.shared import (
 )
 
 VARIANTS = {
-    "11.F": (ngrams_by_dictionary, ngrams_by_trying, ngrams_by_comparison),
+    "11.E": (ngrams_by_dictionary, ngrams_by_trying, ngrams_by_comparison),
 }

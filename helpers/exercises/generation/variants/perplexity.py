@@ -1,4 +1,4 @@
-"""Independent solutions to 11.L."""
+"""Independent solutions to 11.H."""
 
 import math
 
@@ -31,7 +31,7 @@ def perplexity_by_the_model(model, ids):
 
 
 VARIANTS = {
-    "11.L": (
+    "11.H": (
         perplexity_by_cross_entropy,
         perplexity_by_product,
         perplexity_in_bits,

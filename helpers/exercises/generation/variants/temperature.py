@@ -1,4 +1,4 @@
-"""Independent solutions to 11.C."""
+"""Independent solutions to 11.B."""
 
 import torch
 import torch.nn.functional as F
@@ -21,7 +21,7 @@ def temperature_below_the_best(logits, temperature):
 
 
 VARIANTS = {
-    "11.C": (
+    "11.B": (
         temperature_by_inverse,
         temperature_normalised,
         temperature_from_log_probabilities,

@@ -1,4 +1,4 @@
-"""Independent solutions to 11.J."""
+"""Independent solutions to 11.G."""
 
 import torch
 
@@ -86,5 +86,5 @@ def text_by_gumbel(
 
 
 VARIANTS = {
-    "11.J": (text_by_encode, text_by_running_sum, text_by_gumbel),
+    "11.G": (text_by_encode, text_by_running_sum, text_by_gumbel),
 }

@@ -1,4 +1,4 @@
-"""Independent solutions to 11.D."""
+"""Independent solutions to 11.C."""
 
 import numpy as np
 import torch
@@ -18,5 +18,5 @@ def top_k_by_numpy(logits, k):
 
 
 VARIANTS = {
-    "11.D": (top_k_by_sorting, top_k_by_loops, top_k_by_counting, top_k_by_numpy),
+    "11.C": (top_k_by_sorting, top_k_by_loops, top_k_by_counting, top_k_by_numpy),
 }

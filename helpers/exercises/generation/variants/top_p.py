@@ -1,4 +1,4 @@
-"""Independent solutions to 11.E."""
+"""Independent solutions to 11.D."""
 
 import torch
 
@@ -29,7 +29,7 @@ def top_p_by_a_shifted_mask(logits, p):
 
 
 VARIANTS = {
-    "11.E": (
+    "11.D": (
         top_p_from_below,
         top_p_by_loops,
         top_p_by_ranks,
