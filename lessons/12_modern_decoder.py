@@ -926,7 +926,7 @@ for name, value in facts.items():
 
 # %% exercise="12.H"
 def count_parameters(facts: dict) -> int:
-    """How many numbers a Llama learns, its norms included; a tied output is no more.
+    """How many numbers a Llama learns: a norm counts, and a tied output only once.
 
     Args:
         facts: what its config.json says
