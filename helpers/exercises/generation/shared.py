@@ -60,7 +60,7 @@ class Output:
 
     def __getitem__(self, place: Any) -> Tensor:
         if isinstance(place, tuple):
-            raise TypeError("a model's output is not a tensor; its scores are in .logits")
+            raise TypeError("this output is not a tensor; its scores are in .logits")
         return (self.logits,)[0 if place == "logits" else place]
 
 
