@@ -904,8 +904,8 @@ print(tell("My grandmother never told anybody that she", draws=0, temperature=0.
 # Ours went on in sentences that its stories have taught it, and took turns that no
 # grandmother would take. At the end of our sentence it was lost, and did not say
 # *tired*: streets that are not crossed, and reasons for it, are not what its stories
-# are about. Nothing is wrong with its attention. A language model has learned what comes
-# next *in its texts*, and nothing else.
+# are about. Nothing is wrong with its attention. A language model has learned what
+# comes next *in its texts*, and nothing else.
 # </details>
 
 # %% [markdown] slide="slide"
