@@ -4,7 +4,7 @@
 # **How does a model that never saw a rating learn to give one?**
 #
 # You need: lesson 04. Time: {minutes}. Run in one go, the notebook takes {run time} on
-# one core, most of it for the fine-tuning: start that, then read on.
+# one core, much of it for the fine-tuning.
 
 # %% [markdown] slide="notes"
 # **1 minute.** Say: so far you trained every model from nothing. Today somebody else
@@ -36,10 +36,10 @@
 # Say: what it has read is what it knows. It was never told what a dog is.
 
 # %% [markdown] slide="skip"
-# Below is a small BERT that comes with this course. It has learned by filling in holes,
-# thousands of them in each minute of its training, in stories about one small made-up
-# world. Nobody told it what a dog is. Before you run the cells, write a word of your
-# own for each hole, and say which sentence it will get wrong.
+# Below, a small BERT that comes with this course fills such holes. It has learned to do
+# so from stories about one small made-up world, and nobody told it what a dog is.
+# Before you run the cells, write down a word of your own for each hole in the four
+# sentences, and say which one it will get wrong.
 
 # %%
 import random
@@ -75,8 +75,8 @@ assert list(first.values())[:3] == ["floor", "dog", "bed"] and "france" not in f
 # %% [markdown] slide="skip"
 # It knows floors, dogs and beds. Paris does not occur in its world, so it names
 # something from the kitchen. That is the idea of this lesson: to guess hidden words, a
-# model has to learn something about what words mean, and it learns what it has read,
-# nothing else. Now a sentence of your own. Can you find a hole that it fills better
+# model has to learn something about what words mean, and it can learn that only from
+# what it has read. Now a sentence of your own. Can you find a hole that it fills better
 # than you expected, and one where it has no idea?
 
 # %%
@@ -94,8 +94,8 @@ for word, share in mlm.fill_in(guesser, reader, yours):
 #
 # **Letters in shape comments**: `B` batch (reviews), `T` tokens, `D` d_model, `V`
 # vocabulary. With `COURSE_SOURCE=hub` the same cells take `bert-base-cased` and 1,000
-# reviews of `Yelp/yelp_review_full`; a GPU is then advisable. What the text says about
-# numbers is about the bundled encoder and reviews.
+# reviews of `Yelp/yelp_review_full`; a GPU is then advisable. Numbers in the text are
+# those of the bundled data.
 
 # %% [markdown] slide="slide"
 # ## Why not count the nice words?
@@ -114,13 +114,12 @@ for word, share in mlm.fill_in(guesser, reader, yours):
 # Say: partly that is how these reviews were made. Who wrote your data, and why?
 
 # %% [markdown] slide="skip"
-# The **label** of a review is its number of stars minus one, 0 to 4, as in the Yelp set
-# whose licence does not allow copies. The data are cut into five equal parts, called
-# **folds**. One fold is the test split, which no model of this lesson sees while it
-# learns, and the other four are the training split. Which fold is which will matter
-# more than you may think. If you have reviews of your own, put them into a CSV file
-# with the columns `label` and `text`, name it below, and all cells of this lesson work
-# on yours; a row that is wrong is named.
+# The **label** of a review is its number of stars minus one, 0 to 4, as in the Yelp
+# reviews, which we may not copy. The data are cut into five equal parts, called
+# **folds**. One fold is the test split, which a model must not see while it learns, and
+# the other four are the training split. Which fold is which will matter more than you
+# may think. If you have reviews of your own, put them into a CSV file with the columns
+# `label` and `text`, name it below, and all cells will work on yours.
 
 # %% slide="skip"
 FOLD, OWN = 2, None  # or OWN = "my_reviews.csv", beside this notebook
@@ -131,11 +130,11 @@ for row in dataset["test"].select(range(2)):
     print("\n" + row["text"])
 
 # %% [markdown] slide="skip"
-# How many stars did the writer mean? Say two numbers, then run
+# How many stars does each review give? Write down two numbers, then run
 # `[reviews.stars(label) for label in dataset["test"][:2]["label"]]` in a cell of your
-# own. Labelling by hand is the most expensive way: at a minute each, 18 hours for all
-# of them. The cheapest is a rule that starts at three stars, adds one for each word of
-# praise and takes one off for each word of blame. How often will it be right?
+# own. That is labelling by hand: at a minute each, all 1,075 would take 18 hours. The
+# cheapest way is a rule that starts at three stars, adds one for each word of praise
+# and takes one off for each word of blame. How often will it be right?
 
 # %% tags=["nbval-check-output"] slide="fragment"
 hits = baselines.keywords_right(dataset["test"])
@@ -150,20 +149,21 @@ hit = [text for text in every_text if used & set(baselines.words_of(text))]
 assert not bundled or (len(hit), len(every_text)) == (208, 1075)
 
 # %% [markdown] slide="skip"
-# With five labels, equally frequent, guessing is right in 20 % of the cases, and the
-# rule is hardly better. Do people never write *great*? Be careful: these are not
-# people. The language model was asked for reviews that show rather than tell, and only
-# 208 of the 1,075 contain any of the 20 words. So the result says that *these* texts
-# can't be judged by keywords. On reviews of real customers the same rule may do much
-# better, and you should try it before anything else. What a data set can teach depends
-# on who wrote it, and why.
+# With five labels that are equally frequent, guessing is right in 20 % of the cases,
+# and the rule is hardly better. Do people never write *great*? They do, but these are
+# not people. The language model was asked for reviews that show rather than tell, and
+# only 208 of the 1,075 contain any of the 20 words. So the result says that *these*
+# texts can't be judged by keywords. On reviews of real customers the rule may do much
+# better, so try it before anything else. What a data set can teach depends on who wrote
+# it, and why.
 
 # %% [markdown] slide="slide"
 # ## One encoder, read first, used for anything
 #
 # **BERT**: *bidirectional encoder representations from Transformers* (Devlin et al.
-# 2019). It is lesson 04's encoder, trained on raw text. No labels but the text itself:
-# **self-supervised**.
+# 2019). It is lesson 04's encoder, trained on raw text. The labels come from the text
+# itself, so the training is **self-supervised**. **ELMo**, below, is an older model
+# made of two LSTMs.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: read the row *bank*. Which of the models knows, at this word, that
@@ -184,10 +184,10 @@ show_figure(
 # %% [markdown] slide="skip"
 # Training happens twice. First comes **pre-training**: the original read books and the
 # English Wikipedia, 3,300 million words, and learned to guess what was hidden from it.
-# That was expensive, and it is done once. Then you put a small new layer on top, a
-# **head**, and train a little more on your own, **downstream** task, such as ratings.
-# This is **fine-tuning**, and you do it today. In the picture, which part do the two
-# heads share, and which part starts from random numbers?
+# It was expensive, and is done only once. Then you put a small new layer on top, a
+# **head**, and train a little more on a task of your own, such as ratings, called the
+# **downstream** task. This is **fine-tuning**, and you do it today. In the picture,
+# what do the two heads share, and what starts from random numbers?
 
 # %% slide="subslide"
 show_figure(
@@ -216,7 +216,7 @@ show_figure(
 # - 10 % become a random token,
 # - 10 % stay as they are.
 #
-# The model is asked for the original at all of them, with both sides in sight.
+# At all of them the model has to name the original, and it may look at both sides.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: why not always `[MASK]`? Think of a review.
@@ -229,13 +229,14 @@ show_figure(
 # %% [markdown] slide="skip"
 # In the paper's example *my dog is hairy*, the word *hairy* becomes `[MASK]`, or
 # *apple*, or stays *hairy*. Why such a mixture? The texts that you care about contain
-# no `[MASK]`. A model that is only ever asked there may neglect all other tokens, and
-# it is their vectors that your head will read. If any token may be the wrong one, it
-# has to keep a good vector for each.
+# no `[MASK]`. A model that is only asked at `[MASK]` may neglect the vectors of all
+# other tokens, which your head will read. If any token may be a wrong one, it has to
+# keep a good vector for each.
 
 # %% [markdown] exercise="9.A" slide="subslide"
 # Write the masking. `special` marks what must never be selected: `[CLS]`, `[SEP]` and
-# padding. Where nothing is asked the label is −100, which `F.cross_entropy` skips.
+# padding. Where the model is asked nothing, the label is −100, which `F.cross_entropy`
+# skips.
 
 
 # %% [markdown] slide="notes"
@@ -351,12 +352,12 @@ check("9.B", MaskedLanguageHead)
 # </details>
 
 # %% [markdown] slide="skip"
-# Now train a BERT from nothing, with your masking and your head on the course's
-# encoder. A real language would take days, so take the little one of lesson 06, with
-# 377 different words and sentences such as *The knight chases the wolf because it is
-# weak.* Among the training sentences *animal* and *street* never stand together. Two
-# losses to compare with: knowing nothing costs ln V, and knowing only how **frequent**
-# each word is gives that of word counts. Draw the curve that you expect, then run the
+# Now train a BERT from scratch, with your masking and your head on the course's
+# encoder. A real language would take too long, so take the little one of lesson 06,
+# which has 377 different words and sentences such as *The knight chases the wolf
+# because it is weak.* No training sentence has both *animal* and *street*. The plot has
+# two lines to compare with: the loss of a model with no idea, ln V, and of one that
+# knows only how **frequent** each word is. Draw the curve that you expect, then run the
 # cells.
 
 # %% slide="skip"
@@ -407,12 +408,12 @@ assert len(words) == 377 + 5
 #
 # Expect: "the frequent words"; then the neighbours, and that adjectives follow *too*.
 #
-# Say: BERT did this for a million steps of 256 sequences. Nothing else was different.
+# Say: BERT did this for a million steps of 256 sequences, with a second task beside it.
 
 # %% [markdown] slide="skip"
-# The line of word counts is crossed early: which words are frequent is quickly learned.
-# What lies below that line can only come from the words around a hole. Ask it about our
-# sentence. What will it put after *too*, and what in place of *because*?
+# The line of word counts is crossed early, because which words are frequent is quickly
+# learned. To get below it, the model has to use the words around a hole. Ask it about
+# our sentence. What will it put after *too*, and what in place of *because*?
 
 # %%
 TIRED = "The animal did not cross the street because it was too tired."
@@ -422,16 +423,17 @@ for hole in ("tired", "because"):
     print(sentence, "|", ", ".join(f"{word} {share:.0%}" for word, share in guessed))
 
 # %% [markdown] slide="skip"
-# It is almost sure of *because*, and after *too* it offers what an animal may be,
-# *tired* among it. BERT took a million steps of 256 sequences, and it had a second
-# task, which you find in *Going further*. The principle is the same. Change `steps` to
-# 1,000 and see what it says then.
+# It is almost sure of *because*, and after *too* it offers what an animal can be,
+# *tired* among other things. The real BERT took a million steps of 256 sequences and
+# had a second task, but the principle is the same. Change `steps` to 1,000 and see what
+# it says then.
 
 # %% [markdown] slide="slide"
 # ## A fresh head on a pretrained body
 #
-# `transformers` has a class for each kind of task. The body's weights come from the
-# checkpoint. The head for your labels can't: nobody has trained it.
+# `transformers` has a class for each kind of task. The weights of the body come from
+# the **checkpoint**, the saved weights of a trained model. Those of the head can't:
+# nobody has trained it for your labels.
 
 # %% [markdown] slide="notes"
 # **1 minute.** Ask: the checkpoint knows words. Where is the layer that gives stars?
@@ -473,9 +475,9 @@ check("9.C", load_five)
 
 # %% [markdown] slide="skip"
 # The bundled encoder is a small relative of BERT, MiniLM: 6 layers of width 384. What
-# was missing in its checkpoint? The library says so when it is asked. Then ask the
-# fresh head about a happy sentence, with ten different seeds. How often will it find
-# it positive, and how sure will it be?
+# is missing from its checkpoint? The library tells you. Then ten fresh heads with two
+# labels, one for each seed, read a happy sentence. How many of them will call it
+# positive, and how sure will they be?
 
 # %% tags=["nbval-check-output"] slide="subslide"
 from transformers import BertForSequenceClassification
@@ -510,15 +512,15 @@ assert not bundled or 0 < (verdicts.argmax(-1) == 1).sum() < 10
 # seeds, and examples whose answer you know.
 
 # %% [markdown] slide="skip"
-# The head is a coin. Before you believe a classifier, ask it with several seeds, and
-# about examples whose answer you know.
+# A fresh head is like the toss of a coin. Before you believe one, try several seeds,
+# and examples whose answer you know.
 #
-# The encoder gives T vectors, and the head wants one for the whole text. The library's
-# class takes that of the first token, `[CLS]`. Another way is the mean of all real
+# The encoder gives T vectors, but the head needs one for the whole text. The library's
+# class takes the one at the first token, `[CLS]`. Another way is the mean of all real
 # tokens, which you used for the search of lesson 04.
 
 # %% [markdown] exercise="9.D" slide="subslide"
-# Write both. `attention_mask` is 1 for real tokens and 0 for padding.
+# Write both ways. `attention_mask` is 1 for real tokens and 0 for padding.
 
 
 # %% exercise="9.D"
@@ -551,17 +553,17 @@ check("9.D", first_and_mean)
 # </details>
 
 # %% [markdown] slide="skip"
-# Which of them suits a checkpoint depends on how it was trained. The makers of ours
-# trained it to compare sentences by the mean of their tokens, so the mean is where it
-# keeps what it knows about a text. `helpers.reading.mean_classifier`, which we shall
-# fine-tune, is the library's class with a head that reads the mean.
+# Which of them suits a checkpoint depends on its training. The makers of ours trained
+# it to compare sentences by the mean of their tokens, so that is what we take.
+# `helpers.reading.mean_classifier`, which we shall fine-tune, is the library's class
+# with a head that reads the mean.
 
 # %% [markdown] slide="slide"
 # ## Know what is easy
 #
 # A **bag of words** counts words and forgets their order. **Logistic regression**, a
 # linear layer with a softmax, learns a weight for each word and label. With **TF-IDF**,
-# a word that few reviews have counts more.
+# a word that occurs in few reviews counts more.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: which of these would you have taken without thinking? What does a
@@ -581,17 +583,17 @@ for name, right in bags.items():
 best_bag = max(bags, key=lambda name: bags[name].mean())
 
 # %% [markdown] slide="skip"
-# The best bags reach half, where guessing gives a fifth. But how sure are such
-# numbers? Had chance picked 215 other test reviews, the share of right answers would
-# have been a little different. The **standard error** of an accuracy p over n reviews,
+# The best bags get about half of the reviews right, and guessing gets a fifth. But how
+# sure are such numbers? With 215 other test reviews, the share of right answers would
+# be a little different. The **standard error** of an accuracy p over n reviews,
 # √(p (1 − p) / n), says by how much it typically differs: with p = 0.5 and n = 215, by
-# 3.4 points. Two of them to each side hold the truth nineteen times in twenty. So what
-# do you make of the order of the four bags above?
+# 3.4 points. Nineteen times in twenty, the truth lies within two standard errors. So
+# what do you make of the order of the four bags above?
 
 # %% [markdown] slide="subslide"
 # **More reviews to test on, without writing any.** Let each of the five folds be the
 # test split once, and train five times. Then every review is tested once, by a model
-# that has not seen it. The answers are **pooled**, put together and counted once.
+# that has not seen it. The answers are **pooled**: counted as one large test.
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Ask: 215 test reviews, 50 % right. How far off may this be? Then: how
@@ -614,15 +616,15 @@ print(f"stop words are worth {gap:.1f} points, standard error {error:.1f}")
 assert not bundled or gap > 4 * error
 
 # %% [markdown] slide="skip"
-# Now the difference is clear: it is several times its standard error. Pooled in the
-# same way, TF-IDF of words and pairs is the best of the four bags, with 52.7 %; on the
-# one fold above it comes third.
+# So stop words matter: the gap is several times its standard error. But the order of
+# the four bags on one fold was partly luck: pooled in the same way, TF-IDF of words and
+# pairs, the third above, is the best, with 52.7 %.
 
 # %% [markdown] slide="slide"
 # ## Evaluate, honestly
 #
-# Two numbers on the whole test split: mean loss and accuracy. The last batch is often
-# smaller than the others. What does a mean of batch means do with its reviews?
+# We want two numbers for the whole test split: mean loss and accuracy. The last batch
+# is often smaller than the others. What does a mean of batch means do with its reviews?
 
 # %% [markdown] slide="notes"
 # **1 minute.** Ask, before you press: ten losses, eight of 2 and two of 9, in batches
@@ -711,7 +713,7 @@ print(f"untrained head, 43 reviews: loss {loss:.3f}, accuracy {accuracy:.0%}")
 #
 # - **AdamW**: Adam with **weight decay**;
 # - **warm-up**, then a fall to 0;
-# - **frozen layers** below, a rate of its own for the head.
+# - **frozen layers** below, and a learning rate of its own for the head.
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Ask: the body is trained, the head is random. What happens to the body
@@ -724,17 +726,17 @@ print(f"untrained head, 43 reviews: loss {loss:.3f}, accuracy {accuracy:.0%}")
 # smaller, apart from the gradient.
 
 # %% [markdown] slide="skip"
-# **Weight decay** pulls every weight a little towards 0 in each step, so that only
-# those grow large that are really needed. AdamW, unlike Adam, keeps this pull apart
+# **Weight decay** pulls every weight a little towards 0 in each step, so that a weight
+# stays large only where the loss keeps it so. AdamW, unlike Adam, keeps this pull apart
 # from the gradient. **Warm-up** means that the learning rate rises from nearly 0 during
-# the first tenth of the steps: the head is random then, and what it tells the body is
-# noise. Afterwards the rate falls in a straight line to 0. **Frozen** layers are not
-# trained at all. What they say of a review never changes, so it can be computed once
-# and kept, and a pass over the data (an **epoch**) gets cheaper.
+# the first tenth of the steps: the head is random then, and the gradients that it sends
+# to the body are mostly noise. Then the rate falls in a straight line to 0. **Frozen**
+# layers are not trained at all. Their output for a review never changes, so it can be
+# computed once and kept, which makes each pass over the data (an **epoch**) cheaper.
 
 # %% [markdown] exercise="9.F" slide="subslide"
-# Write both: an AdamW with a learning rate of 5e-5, the classic for BERT, and one epoch
-# over the batches. The schedule moves once per batch.
+# Write both: an AdamW with the learning rate 5e-5, the usual one for BERT, and one
+# epoch of training. The scheduler takes a step after each batch.
 
 
 # %% exercise="9.F"
@@ -786,14 +788,15 @@ check("9.F", make_optimizer, train_epoch)
 # </details>
 
 # %% [markdown] slide="skip"
-# Why 5e-5? The paper tried 5e-5, 3e-5 and 2e-5 (its appendix A.3), for models of 110
-# and 340 million weights, and these numbers have been copied ever since. A rate suits a
-# model, a data set and a number of steps. In a quick comparison on fold 4, with 300
-# reviews, two layers that learn and one seed, 5e-5 got 36.3 % right, and 1e-4, 2e-4 and
-# 4e-4 got 45.1, 45.6 and 45.1 %. The standard error is 3.4 points: so in these few
-# steps 5e-5 was too slow, and between the other three nothing is decided
+# Why 5e-5? The paper tried 5e-5, 3e-5 and 2e-5 for models of 110 and 340 million
+# weights, and these numbers have been copied ever since. But the right rate depends on
+# the model, the data and the number of steps. In a quick comparison on fold 4, with 300
+# reviews, two trained layers and one seed, 5e-5 got 36.3 % right, and 1e-4, 2e-4 and
+# 4e-4 got 45.1, 45.6 and 45.1 %. The standard error is 3.4 points, so 5e-5 was too slow
+# for these few steps, and the other three can't be told apart
 # (`python -m tools.experiments rates`). The recipe below gives the body 2e-4 and the
-# head 1e-3. It was chosen on fold 4, so that our fold 2 had no say in it.
+# head 1e-3. It was chosen by its results on fold 4, so those on our fold 2 had no say
+# in it.
 #
 # `fine_tuning.fine_tune` is your loop with a progress bar and gradient clipping. Start
 # the cell, and write down what you expect: how many points above the best bag?
@@ -819,8 +822,7 @@ show_figure(
 #
 # Expect: ln 5, which is 1.6: a coin with five sides.
 #
-# Say: three epochs, a few minutes on one core. All of this lesson's other trainings
-# together take less.
+# Say: three epochs take a few minutes on one core.
 
 # %% slide="skip"
 logits, wanted = fine_tuning.logits_of(model, reviews.in_order(test_rows))
@@ -836,12 +838,11 @@ loss, accuracy = mine.evaluate(model, reviews.in_order(test_rows[:86]))
 print(f"by mine.evaluate, the first 86: loss {loss:.3f}, accuracy {accuracy:.1%}")
 
 # %% [markdown] slide="skip"
-# Both models answered the same 215 reviews, so the gap is computed review by review,
-# with a standard error of its own. It is more than two of these, on this fold and with
-# this seed. For **macro-F1** the balance of precision and recall, F1, is computed label
-# by label, and each label counts the same. What would you still want to know before you
-# tell anyone? The other folds: `python -m tools.experiments reviews` trains once for
-# each of the five and pools them.
+# Both models judged the same 215 reviews, so the gap is computed review by review, with
+# a standard error of its own. On this fold and with this seed, it is more than twice
+# that error. **Macro-F1** is the mean over the labels of F1, a balance of precision and
+# recall. What would you still want to know before you tell anyone? Perhaps how other
+# folds fare: `python -m tools.experiments reviews` trains once for each and pools them.
 
 # %% slide="subslide"
 accuracies = {"keyword rule": keyword_accuracy}
@@ -859,7 +860,7 @@ show_figure(
 # to see?
 #
 # Expect: "the bars hardly overlap". Say: the same reviews, so the gap has an error of
-# its own, and it is several of them.
+# its own, and it is more than twice as large.
 #
 # Ask: and on another fold? With another seed? Nobody in this room knows yet.
 
@@ -888,11 +889,11 @@ show_figure(
 # aloud: would you have known?
 
 # %% [markdown] slide="skip"
-# Each row of the **confusion matrix** is what was meant, each column what was guessed.
-# Accuracy calls four stars for five as wrong as one star for five; the mean error in
-# stars does not. Are the neighbours more frequent than luck? Of all wrong answers that
-# one could give, 40 % are off by one star. Now read the two worst. Would you have
-# known?
+# A row of the **confusion matrix** stands for what was meant, a column for what was
+# guessed. To accuracy, four stars for five are as wrong as one star for five; to the
+# mean error in stars they are not. Of all possible wrong answers, 40 % are off by one
+# star: is the share printed above much larger? Now read the two worst mistakes. Would
+# you have known?
 
 # %% slide="skip"
 test_texts = list(dataset["test"]["text"])
@@ -901,9 +902,8 @@ for place in off.argsort(descending=True)[:2].tolist():
     print(f"meant {meant}, guessed {guessed}: {test_texts[place]}\n")
 
 # %% [markdown] slide="skip"
-# Now write a review of your own, and let the model that you have fine-tuned read it.
-# Then change a single word. Can you make it change its mind by a *not*, or by praise
-# that is meant badly?
+# Now write a review of your own, and let your fine-tuned model read it. Then change a
+# single word. Can you change its mind with a *not*, or with sarcasm?
 
 # %% slide="subslide"
 your_review = (
@@ -925,12 +925,12 @@ for name, share in zip(names, shares.tolist(), strict=True):
 # %% [markdown] slide="slide"
 # ## Bugs from the wild
 #
-# **Stop words.** A quiz on sentiment models calls "remove the stop words, then basic
-# machine learning" the most correct answer.
+# **Stop words.** A quiz on sentiment models marks "remove the stop words, then basic
+# machine learning" as the best answer.
 
 # %% [markdown] exercise="9.G"
-# Which words are **left** of this sentence, in order, once the stop words are gone?
-# Call the list or tuple of these words `left`.
+# Which words of the sentence below are **left**, in order, without the stop words? Call
+# the list or tuple of these words `left`.
 
 
 # %% locked=true
@@ -954,16 +954,17 @@ check("9.G", left)
 
 # %% [markdown] slide="skip"
 # What is left, *food, good, come*, reads like five stars. The list throws away *not,
-# never* and *but*, on which a rating depends, and you have measured what that costs a
-# bag of words. A model that reads order wants the text as it is.
+# never* and *but*, on which a rating can depend, and you have measured what the list
+# costs a bag of words. A model that uses the order of words should get the text as it
+# is.
 #
-# **The silenced report.** After `set_verbosity_error()` in a first cell nobody is told
-# that the head was missing, and "Positive, 0.55" looks like an answer. **Map first,
-# choose later.** All 700,000 Yelp reviews are padded to 512 tokens, of which 2,000 are
-# then kept. **Cased, uncased.** A task asks for the uncased model and names
-# `bert-base-cased`; `tokenizer.tokenize` of a name tells. **The missing batch axis.**
-# One row of a data set is (T,), not (B, T). Read the message: how many axes were
-# expected, how many came?
+# **The silenced report.** After `set_verbosity_error()` in the first cell, nobody is
+# told that the head was missing, and "Positive, 0.55" looks like an answer. **Map
+# first, choose later.** All 700,000 Yelp reviews are padded to 512 tokens, and then
+# 2,000 reviews are kept. **Cased, uncased.** An exercise asks for the uncased model and
+# loads `bert-base-cased`. Tokenize a name: does its capital survive? **The missing
+# batch axis.** One row of a data set is (T,), not (B, T). Read the message below: how
+# many axes were expected, and how many came?
 
 # %% tags=["nbval-check-output"] slide="skip"
 one = tokenizer(test_texts[0], truncation=True)
@@ -975,16 +976,16 @@ except ValueError as error:
 # %% [markdown] slide="slide"
 # ## Going further
 #
-# From here on everything is optional: what a word's vector knows of its sentence, how
-# words are cut into pieces, BERT's second task, and how to ask why a result is not
-# better.
+# From here on everything is optional: words in context, pieces of words, BERT's second
+# task, and how to ask why a result is not better.
 
 # %% [markdown] slide="skip"
 # ### Words in context
 #
-# Look up *bank* in five sentences. A static table (lesson 01) has one row for it, and
-# the encoder gives another vector each time. Which of them will be alike? The vectors
-# below are from layer 4 of 6, as the last one was trained to sum up whole sentences.
+# Look up *bank* in five sentences. A static table (lesson 01) has one row for it, but
+# the encoder gives it a new vector each time. Which of the five will be alike? The
+# vectors below are from layer 4 of 6, because the last layer was trained to sum up
+# whole sentences.
 
 # %% slide="skip"
 texts = ["We sat on the bank of the river.", "The boat lay by the grassy bank.",
@@ -1029,7 +1030,7 @@ print(tokenizer.tokenize("I love Paris"))
 print(f"{len(tokenizer):,} pieces in the vocabulary")
 
 # %% [markdown] exercise="9.H"
-# Write this for one word: always the longest piece that fits, from the left.
+# Write this for one word.
 
 
 # %% exercise="9.H"
@@ -1106,10 +1107,10 @@ print(f"{len(plain) - len(wrong)} of {len(plain)} words cut the same way", wrong
 # ### BERT's second task: does this sentence follow?
 #
 # Two sentences go in at once. In half of the pairs the second one follows the first in
-# its document, and `[CLS]` has to tell. So that the model knows which is which, each
-# token also gets a **segment** vector, 0 or 1. The loss is the sum of two means, of
-# **negative** log-likelihoods. Later work dropped this task and lost nothing (Liu et
-# al. 2019, *RoBERTa*).
+# its document, and a head at `[CLS]` has to say whether it does. To tell the two apart,
+# each token also gets one of two **segment** vectors. The loss is the sum of both
+# tasks' mean **negative** log-likelihoods. Later work dropped this task and lost
+# nothing (Liu et al. 2019, *RoBERTa*).
 
 # %% tags=["nbval-check-output"]
 pair = tokenizer("He bought a gallon of milk.", "Penguins are flightless.")
@@ -1118,9 +1119,10 @@ print("token:  ", " ".join(f"{token:9}" for token in tokens))
 print("segment:", " ".join(f"{number:<9}" for number in pair["token_type_ids"]))
 
 # %% [markdown] exercise="9.K"
-# Write the pairs for documents that are lists of sentences. Each sentence that has a
-# next one begins one pair, in order. A stranger comes from **another** document, and
-# everything is drawn for each pair, by `random.random()` and `random.choice(...)`.
+# Make such pairs from documents, each a list of sentences. Each sentence that has a
+# next one begins one pair, in order. A sentence that does not follow comes from
+# **another** document. Draw for each pair separately, with `random.random()` and
+# `random.choice(...)`.
 
 
 # %% exercise="9.K"
@@ -1159,17 +1161,17 @@ check("9.K", sentence_pairs)
 # </details>
 # <details><summary>Hint 2: a pointer</summary>
 #
-# `zip` a document with itself, shifted by one. A stranger takes two choices: which
-# document, which sentence.
+# `zip` a document with itself, shifted by one. A sentence from elsewhere takes two
+# choices: which document, which sentence.
 # </details>
 
 # %% [markdown] slide="slide"
 # ### Ask it for stars
 
 # %% [markdown] exercise="9.L"
-# Return the probabilities of the labels for a list of texts. Mind what must be off when
-# a model is only asked, and what belongs to the ids. BERT has 512 positions: have the
-# tokenizer cut longer texts there, which is its option `truncation`.
+# Return the probabilities of the labels for a list of texts. Mind what must be off
+# outside training, and what the model needs besides the ids. BERT has 512 positions, so
+# let the tokenizer cut longer texts (its option `truncation`).
 
 
 # %% exercise="9.L"
@@ -1215,9 +1217,10 @@ show("stars", star_probabilities(model, tokenizer, test_texts[:3]), digits=2)
 # %% [markdown] slide="slide"
 # ### Padding is work thrown away
 #
-# Three ways to lay 300 reviews into batches of 16: all padded to 512 tokens, each batch
-# to its longest review, or reviews of similar length together. How much of the work is
-# for padding? The logits are the same, as long as the mask says where it is.
+# We put 300 reviews into batches of 16 in three ways: all padded to 512 tokens, each
+# batch to its longest review, or likewise with similar lengths together. How much of
+# the work goes into padding? The logits stay the same, as long as the mask marks the
+# padding.
 
 # %% slide="skip"
 some = train_rows[:300]
@@ -1247,10 +1250,10 @@ print("the same without the mask:", torch.allclose(near, unmasked, atol=1e-4))
 # %% [markdown] slide="slide"
 # ### Why is it not better? Ask with experiments
 #
-# With the whole encoder frozen, each review is one vector, and to train the head takes
+# With the whole encoder frozen, each review is one vector, and training the head takes
 # a moment. So take ten seeds for each question: does it matter how many reviews there
-# are, that the rate falls, that each epoch has a new order? If two rows overlap, can
-# you tell them apart?
+# are, whether the rate falls, whether each epoch has a new order? If the ranges of two
+# rows overlap, can you tell them apart?
 
 # %%
 untrained = fine_tuning.load_classifier()
@@ -1300,7 +1303,7 @@ assert not bundled or max(trials["50 reviews"]) < min(trials["300 reviews"])
 # Beat the recipe with **one** idea: more epochs, another rate, other frozen layers, an
 # average with the bag of words. One rule: choose on reviews of the training split, of
 # which a fifth is held out below, and look at the test split once. `attempt` trains for
-# some minutes.
+# a few minutes.
 
 # %%
 from helpers.student.leaderboard import Leaderboard
@@ -1330,9 +1333,9 @@ def attempt(recipe: fine_tuning.Recipe, seed: int = 1) -> nn.Module:
 # %% [markdown] slide="slide"
 # ### Beyond one machine
 #
-# Two processes take half of each batch and exchange the mean of their gradients before
-# every step. With equal halves that is the gradient of the whole batch. **Accelerate**
-# does the sharing, and the same file runs on one process or two:
+# Each of two processes takes half of every batch, and before each step they average
+# their gradients. With equal halves that is the gradient of the whole batch.
+# **Accelerate** takes care of it, and the same file runs on one process or two:
 #
 # ```
 # make finetune ARGS="--csv my_reviews.csv"

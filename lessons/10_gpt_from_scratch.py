@@ -4,7 +4,7 @@
 # **What is left of the Transformer when there is nothing to translate?**
 #
 # You need: lessons 04 to 07. Time: {minutes}. Run in one go, the notebook takes
-# {run time} on one core, most of it for the trainings.
+# {run time} on one core, most of it for training.
 
 # %% [markdown] slide="notes"
 # **1 minute.** Say: so far somebody always gave us the answer, a translation or a
@@ -40,8 +40,8 @@
 # at a text that was now longer by one word. The program below works in the same way. It
 # is a **GPT**, a *generative pretrained Transformer*: a decoder without an encoder,
 # whose 2.4 million numbers were learned from made-up stories for children. Before you
-# run it, guess: will it still know, three sentences later, whom the story is about? The
-# two numbers are two draws. Run it, and then put a beginning of your own in the
+# run it, guess: will it still know, three sentences later, whom the story is about? It
+# tells two stories from one beginning. Run it, and then put a beginning of your own in
 # place of ours.
 
 # %% slide="skip"
@@ -83,17 +83,17 @@ for number in (1, 2):
     print(f"{number}: {continued(beginning, draw=number)}\n")
 
 # %% [markdown] slide="skip"
-# One draw is better than another, and now and then the thread is lost. But the
-# sentences are sentences, and one thing leads to another. In this lesson you build that
-# model, from the attention of lesson 03 up to the last logit. You train a small one,
-# and watch what it writes on the way. Then your own classes take over the storyteller's
-# weights, agree with the library to four digits after the point, and go on with your
-# beginning.
+# One story is better than another, and the thread gets lost: can you still tell who the
+# bear is? But the sentences hold together, and one thing leads to another. In this
+# lesson you build that model, from the attention of lesson 03 up to the last logit. You
+# train a small one, and watch what it writes on the way. Then your own classes take
+# over the weights of the model above, the **storyteller**, agree with the library's
+# logits to within 0.0001, and go on with your beginning.
 
 # %% [markdown] slide="skip"
 # At the end of this lesson you can
 #
-# - build a GPT, and load GPT-2's own weights into it;
+# - build a GPT, and load the weights of a trained GPT-2 into it;
 # - say what the shift in its loss does, and what happens without it;
 # - cut a text into byte pairs;
 # - write with a cache, and measure where attention beats recurrence and where not.
@@ -101,8 +101,8 @@ for number in (1, 2):
 # %% [markdown] slide="slide"
 # ## A text asks its own questions
 #
-# A translator learns from pairs that somebody had to write. A text alone is enough to
-# learn to write: hide what comes next, and ask for it.
+# A translator learns from pairs that somebody had to write. To learn to write, a text
+# alone is enough: hide what comes next, and ask for it.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: our sentence has twelve words. How many questions does it ask, if
@@ -119,18 +119,18 @@ for place in (1, 2, 6, 11):
     print(*words[:place], "→", words[place])
 
 # %% [markdown] slide="skip"
-# Every place of a text is a question, and its answer stands right behind it, so nobody
+# Every place in a text is a question, and its answer comes right after it, so nobody
 # has to label anything. This is **causal language modelling**: each token is predicted
-# from those before it, and never from those behind. The second question above is a
+# from those before it, and never from those after it. The second question above is a
 # matter of grammar. For the last one it helps to know something about animals and
 # streets, although nobody asks for that knowledge, only for the next word. How much a
 # model learns about the world because it has to guess well is a question that people
 # still argue about.
 #
 # How well can one guess with no understanding at all? Take the sonnets of lesson 07,
-# letter by letter, look at the last character only, and count what came after it. We
+# letter by letter, look only at the last character, and count what comes after it. We
 # measure **bits per character** on held-out sonnets, the mean of $-\log_2 p$ of the
-# right answer; less is better. No idea at all costs 5.93 bits. How many does the
+# right answer; less is better. A guess with no idea costs 5.93 bits. How many will
 # counting save? Guess first.
 
 # %% tags=["nbval-check-output", "contest"] slide="skip"
@@ -156,7 +156,7 @@ show("bits by counting pairs", pair_bits, digits=2)
 # $$x \leftarrow x + \mathrm{Attention}(\mathrm{norm}_1(x)) \qquad
 # x \leftarrow x + \mathrm{FFN}(\mathrm{norm}_2(x))$$
 #
-# A decoder layer without cross-attention, in pre-norm.
+# This is a decoder layer without cross-attention, in pre-norm.
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Say: take lesson 05's decoder layer. There is no source any more.
@@ -181,16 +181,16 @@ show_figure(
 
 # %% [markdown] slide="skip"
 # Take the decoder layer of lesson 05 and ask what it still needs. There is no source,
-# so cross-attention has nobody to ask, and it goes together with its norm. What is left
-# is the encoder layer of lesson 04, in the order that GPT-2 prefers (the norms stand
-# before the sublayers, and the way past them is free), under the **causal mask** of
-# lesson 06. No token may see a later one, ever, in training or in use, and so a GPT
-# block makes its mask itself.
+# so cross-attention has nothing to look at, and you can remove it and its norm. What is
+# left is the encoder layer of lesson 04, in the order that GPT-2 uses (each norm stands
+# before its sublayer, off the residual stream), under the **causal mask** of lesson 06.
+# No token may ever see a later one, in training or in use, so a GPT block makes its own
+# mask.
 
 # %% [markdown] exercise="10.A" slide="subslide"
-# Build it, from your own parts where they have passed: `mine.MultiHeadAttention` takes
-# (query, key, value, mask) and returns one tensor, and `mine.look_ahead_mask(length)`
-# is boolean. Dropout belongs on what each sublayer adds.
+# Build it, from your own parts if they have passed their checks:
+# `mine.MultiHeadAttention` takes (query, key, value, mask) and returns one tensor, and
+# `mine.look_ahead_mask(length)` is boolean. Apply dropout to what each sublayer adds.
 
 # %% [markdown] slide="notes"
 # **5 minutes.** Say: you dictate, I type, with the picture beside it.
@@ -257,8 +257,8 @@ check("10.A", GPTBlock)
 # </details>
 
 # %% [markdown] slide="skip"
-# Does your block keep the future out? Exchange the token at place 3 of five, counted
-# from 0, and look where the output moves. Which places do you expect to notice?
+# Does your block keep the future out? Replace the fourth of five tokens, the one at
+# place 3, and see where the output changes. Which places will notice?
 
 # %% slide="skip"
 x = torch.randn(2, 5, 12)  # (B, T, D)
@@ -273,7 +273,7 @@ print("places that notice:", (moved > 1e-6).tolist())
 #
 # Ids become vectors by looking up rows of a table. At the end a vector has to become a
 # score for each token, and GPT-2 takes **the same table** again: the score of a token
-# is the product of the vector with that token's row.
+# is the dot product of the vector with that token's row.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: take a pencil. What are the three scores, and which token comes
@@ -282,7 +282,7 @@ print("places that notice:", (moved > 1e-6).tolist())
 # Expect: 0.5, 2 and 1.5 after a moment; some multiply with the columns.
 #
 # Say: token 1 has the highest score. These three numbers are logits, as everywhere in
-# the course; what one does with them is the matter of lesson 11.
+# the course; what one does with them is the subject of lesson 11.
 
 # %% tags=["nbval-check-output"] slide="fragment"
 table = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])  # (V=3, D=2)
@@ -291,8 +291,8 @@ show("scores", table @ last)
 
 # %% [markdown] slide="skip"
 # Such a table is called a **tied embedding**. It is trained from both ends: as the
-# first layer, which says what a token means, and as the last, which says when a token
-# is likely to come.
+# first layer, it says what a token means, and as the last, when a token is likely to
+# come.
 
 # %% slide="subslide"
 show_figure(
@@ -314,8 +314,8 @@ show_figure(
 # scores. 10.B writes this picture from left to right.
 
 # %% [markdown] exercise="10.B"
-# Build the whole. Positions are a table as well, learned, with row 0 for the first
-# token. The sum of both goes through dropout, then through the blocks (yours, as
+# Build the whole model. Positions have a learned table too, with row 0 for the first
+# token. The sum of both rows goes through dropout, then through the blocks (yours, as
 # `mine.GPTBlock`, if 10.A has passed), then through a last norm.
 
 # %% locked=true slide="skip"
@@ -371,7 +371,7 @@ check("10.B", GPT)
 # <details><summary>Hint 1: a question</summary>
 #
 # A row of the table is a token's vector. How do you multiply one vector with all rows
-# at once? Look at the cell with the pencil, and mind the axes.
+# at once? Look at the small table with three rows, and mind the axes.
 # </details>
 # <details><summary>Hint 2: a pointer</summary>
 #
@@ -385,10 +385,10 @@ check("10.B", GPT)
 # </details>
 
 # %% [markdown] slide="skip"
-# A model without any idea should say so: before training, its loss on 61 characters
-# should be that of equal chances, $\ln 61 = 4.11$. This is what the small **initial
-# weights**, the random numbers that a layer starts with, are good for. A table that
-# also scores must not start large. With the weights that `nn.Embedding` draws by
+# A model that knows nothing should say so: before training, its loss on 61 characters
+# should be that of equal chances, $\ln 61 = 4.11$. This is why the **initial weights**,
+# the random numbers that a layer starts with, are small here: a table that also
+# computes scores must not start large. With the weights that `nn.Embedding` draws by
 # itself, of variance 1, what do you expect: a loss a little above 4.11, or far above?
 
 # %% slide="skip"
@@ -435,8 +435,8 @@ print("reads:     ", *piece[:-1])
 print("should say:", *piece[1:])
 
 # %% [markdown] exercise="10.C" slide="subslide"
-# Write the loss. It gets the logits of a whole text, and the same text. Every id
-# counts, 0 included: there is no padding here.
+# Write the loss. It gets the logits of a whole text, and the ids of that text. Every id
+# counts, even 0, because there is no padding here.
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Say: you dictate, I type; two lines are enough.
@@ -487,9 +487,9 @@ check("10.C", language_model_loss)
 
 # %% [markdown] slide="subslide"
 # What if nobody shifts? A small GPT learns from the sonnets for 100 steps, once with
-# your loss and once without the shift, when every place is asked for the character that
-# it has just read. Which of the two ends with the lower loss, and what will each write
-# after *The winter*?
+# your loss and once without the shift, so that every place is asked for the character
+# that it has just read. Which of the two ends with the lower loss, and what will each
+# write after *The winter*?
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask, before you press: which of the two has the lower training loss?
@@ -530,15 +530,15 @@ for loss_of in (copying_loss, next_token):
 
 # %% [markdown] slide="skip"
 # Without the shift the loss is almost 0, and the model repeats the last letter for
-# ever. With tied embeddings that is very easy to learn, because a token's own row fits
-# it best. The *real* loss, measured with the shift on held-out text, is then worse than
-# that of a model without any idea.
+# ever. With tied embeddings that is easy to learn, because a token's own row already
+# fits it well. But its *real* loss, measured with the shift on held-out text, is worse
+# than that of a model with no idea.
 
 # %% [markdown] slide="slide"
 # ## Your GPT learns to write
 #
-# Your attention, your mask, your block, your GPT and your loss, on the sonnets of
-# lesson 07. Every now and then the training stops, and the model writes 60 characters.
+# Your attention, mask, block, GPT and loss now meet the sonnets of lesson 07. Every now
+# and then the training stops, and the model writes 60 characters.
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Say: start it, and read each line aloud as it comes.
@@ -554,10 +554,10 @@ for loss_of in (copying_loss, next_token):
 # %% [markdown] slide="skip"
 # This GPT is small: two blocks, 96 numbers wide, and it sees 64 characters at a time.
 # You watched an LSTM learn in lesson 07: letters that go together first, then spaces,
-# then short words. Will a GPT take another way? And after which of the stretches will
-# it need fewer bits than the table of pairs? Write down both guesses. (The initial
-# weights are larger than GPT-2's, which suits a model as small as this one; drawing
-# from the logits is done by your `sample` of lesson 07.)
+# then short words. Will a GPT learn in another order? And after how many steps, 1, 30,
+# 100 or 200, will it need fewer bits than the table of pairs? Write down both guesses.
+# (The initial weights are larger than GPT-2's, which suits so small a model, and your
+# `sample` of lesson 07 draws the characters.)
 
 
 # %% slide="skip"
@@ -598,11 +598,12 @@ print(mine)
 assert bits < pair_bits
 
 # %% [markdown] slide="skip"
-# The bits are those of the last twenty batches. The way is much the same as the LSTM's:
-# the frequent letters first, then spaces at the right distance and letters that can
-# stand together, then short words. After its 200 steps it needs fewer bits than a table
-# of pairs, and it still spells. Play with it before you go on: try a temperature
-# of 0.3 and of 1.5, and another beginning.
+# The bits are the mean over the last twenty batches. The order is much like the LSTM's:
+# frequent letters first, then letters that go together and spaces at the right
+# distance, then short words. After 100 steps ours needed fewer bits, on the text it
+# learns from, than the pairs on held-out text, yet after 200 many of its words do not
+# exist. Play with it before you go on: try a temperature of 0.3 and of 1.5, and another
+# beginning.
 
 # %% slide="skip"
 temperature, beginning = 0.7, "My love "
@@ -614,9 +615,10 @@ print(characters.decode(said[0]))
 # %% [markdown] slide="slide"
 # ## Tokens: neither characters nor words
 #
-# Characters make long texts. Words make a huge vocabulary, and the first unknown word
-# is the end of it. **Byte-pair encoding** lies between: begin with characters, join the
-# two neighbours that are most frequent, and again, and again.
+# With characters a text gets long. With words the vocabulary gets huge, and there is
+# still no token for an unknown word. **Byte-pair encoding** lies between: begin with
+# characters, join the most frequent pair of neighbours into one symbol, and do so again
+# and again.
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Ask: with a pencil, *low* 5 times, *lower* 2, *newest* 6, *widest* 3.
@@ -628,11 +630,11 @@ print(characters.decode(said[0]))
 # vocabulary was made like this, from its stories.
 
 # %% [markdown] slide="skip"
-# Why did the storyteller write whole words, when your GPT spells? Because its alphabet
-# is larger: it has 3,072 tokens, and most of them are words. Where do they come from?
-# By hand, with the example of Sennrich et al. (2016): *low* occurs 5 times, *lower*
-# twice, *newest* 6 times, *widest* 3 times. Which two letters stand side by side most
-# often? Count *es*, *lo* and *we* with a pencil before you run the cell.
+# Why does the storyteller write real words, while your GPT has to spell them? Because
+# it has 3,072 tokens, many of them whole words. Where do they come from? Do it by hand,
+# with the example of Sennrich et al. (2016): *low* occurs 5 times, *lower* twice,
+# *newest* 6 times, *widest* 3 times. Which two letters stand side by side most often?
+# Count *es*, *lo* and *we* with a pencil before you run the cell.
 
 # %% tags=["nbval-check-output"] slide="fragment"
 occurring = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
@@ -641,12 +643,12 @@ for pair in ("es", "lo", "we"):
     print(pair, "=", " + ".join(terms))
 
 # %% [markdown] slide="skip"
-# *es* wins with 9, and so does *st*; of equals we take the one that is met first. From
-# then on *newest* is n, e, w, es, t. Pairs are counted **within** words: the end of one
-# word and the beginning of the next are no neighbours.
+# *es* is level with *st* at 9, and in a tie we take the pair that is met first. From
+# then on *newest* is n, e, w, es, t. Pairs are counted **within** words only, and never
+# across the space between two words.
 
 # %% [markdown] exercise="10.D"
-# Write both halves of it: find the pair, and merge it in one word.
+# Write both halves: find the most frequent pair, and merge it within a word.
 
 
 # %% exercise="10.D"
@@ -719,11 +721,11 @@ for _ in range(4):
     print("".join(pair), "→", *(" ".join(word) for word in split), sep="   ")
 
 # %% [markdown] slide="skip"
-# Run on over a whole text, this loop learns a **tokenizer**. GPT-2 does it with bytes
-# in place of characters: 256 of them can spell every text there is, so nothing is ever
-# unknown. Into how many pieces will the storyteller's tokenizer cut our sentence? Each
-# piece is a row of its table. (A space belongs to the word behind it, and `Ġ` is how
-# such files write it.)
+# Run on a whole text for many steps, this loop makes a **tokenizer**. GPT-2 starts from
+# bytes instead of characters: there are only 256, and they can spell any text, so
+# nothing is ever unknown. Into how many pieces will the storyteller's tokenizer cut our
+# sentence? Each piece has a row in its table. (A space belongs to the word after it,
+# and is written as `Ġ`.)
 
 # %% tags=["nbval-check-output"]
 tokenizer = pretrained.load_tokenizer("storyteller")
@@ -733,16 +735,16 @@ print(f"{len(tokenizer.tokenize(sentence))} pieces of {len(tokenizer):,} tokens"
 assert tokenizer.decode(tokenizer.encode(sentence)) == sentence
 
 # %% [markdown] slide="skip"
-# Nearly every word is a single token, but *animal* falls into three. The stories are
-# full of hens and hedgehogs, and hardly anybody in them says *animal*, so its letters
-# were never merged. A tokenizer, too, only knows what it has read.
+# Nearly every word is a single token, but *animal* falls into three. The stories tell
+# of bears and hens, and hardly ever say *animal*, so its pieces were never merged into
+# one. A tokenizer, too, only knows what it has read.
 
 # %% [markdown] slide="slide"
 # ## Your GPT tells a story
 #
-# The same architecture means: the same numbers must fit. Here is a block of the
-# storyteller as the library `transformers` builds it, and its shapes beside those of
-# the course's block.
+# Your GPT has the storyteller's architecture, so the storyteller's weights must fit
+# into it. Here is one of its blocks as the library `transformers` builds it, and its
+# shapes beside those of the course's block.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: look at the two columns of shapes. What is different, and which
@@ -778,11 +780,11 @@ for ours, name in (
     print(f"{ours:16} {shapes[0]!s:12} {name:12} {shapes[1]}")
 
 # %% [markdown] exercise="10.E"
-# Copy their numbers into a GPT of the course, whose parts are named as yours; only its
-# attention keeps W_q, W_k and W_v in one matrix, as GPT-2 does. Look at the shapes
-# first: `nn.Linear` stores its matrix as (out, in), their `Conv1D` as (in, out). One of
-# the four is square and fits both ways. It is stored like the others. Three pairs are
-# done for you.
+# Copy their numbers into the course's GPT, whose parts are named like yours, except
+# that its attention keeps W_q, W_k and W_v in one matrix, as GPT-2 does. Look at the
+# shapes first: `nn.Linear` stores its matrix as (out, in), their `Conv1D` as (in, out).
+# One of the four is square, so it fits both ways, but it is stored like the others.
+# Three pairs are done for you.
 
 
 # %% exercise="10.E"
@@ -840,9 +842,9 @@ check("10.E", load_gpt2)
 # </details>
 
 # %% [markdown] slide="subslide"
-# Now into the model that is yours from end to end. `fill` hands the weights on, part by
-# part and by their names, as in lesson 05, and gives your attention its three matrices.
-# What do you expect of the largest difference from the library's logits?
+# Now the weights go into the model that is yours from end to end. `fill` passes them on
+# by name, as in lesson 05, and gives your attention its three matrices. How large will
+# the largest difference from the library's logits be?
 
 # %% [markdown] slide="notes"
 # **1 minute.** Ask: the same weights in two programs. Will the logits be equal to the
@@ -888,8 +890,8 @@ print(tell("Once there was a little bear who", draws=1))
 
 # %% [markdown] slide="skip"
 # That is your attention, your mask, your block, your GPT and your sampling, wherever
-# the line above says so; only the numbers were learned by somebody else. It is GPT-2,
-# the model of 2019, but for its size and for what it has read.
+# the line above the story says so; only the weights were learned elsewhere. Apart from
+# its size and what it has read, it is GPT-2, the model of 2019.
 #
 # Now the model is yours to play with. Give it a beginning from your own life, change
 # the temperature, and then ask it for the end of *The animal did not cross the street
@@ -901,26 +903,25 @@ print(tell("My grandmother never told anybody that she", draws=0, temperature=0.
 # %% [markdown] slide="skip"
 # <details><summary>What we saw</summary>
 #
-# Ours went on in sentences that its stories have taught it, and took turns that no
-# grandmother would take. At the end of our sentence it was lost, and did not say
-# *tired*: streets that are not crossed, and reasons for it, are not what its stories
-# are about. Nothing is wrong with its attention. A language model has learned what
-# comes next *in its texts*, and nothing else.
+# Ours went on like its stories, and soon made no sense. At the end of our sentence it
+# was lost and did not say *tired*, for its stories are not about streets that nobody
+# crosses. Nothing is wrong with its attention. A language model has learned what comes
+# next *in its texts*, and nothing else.
 # </details>
 
 # %% [markdown] slide="slide"
 # ## Going further
 #
-# From here on everything is optional. You have the whole of GPT-2; what follows makes
-# it fast, sends it into a contest with the LSTM, and finds out what attention can do
-# that a state can't.
+# From here on everything is optional. You have the whole of GPT-2. What follows makes
+# it fast, sends it into a contest with the LSTM, and tries a task that suits attention
+# better than a state.
 
 # %% [markdown] slide="subslide"
 # ### Bugs from the wild
 #
 # A figure that is often copied explains GPT with the decoder layer of 2017,
-# cross-attention and all. It is easy to overlook, because such a layer runs: somebody
-# only has to hand it a memory, and if that is the text itself, the future is in it.
+# cross-attention and all. The mistake is easy to overlook, because such a layer runs if
+# it is given a memory, and if that memory is the text itself, it sees the future.
 
 # %% [markdown] exercise="10.F"
 # Here are the parts of lesson 05's layer. Which two have to go before it is a GPT
@@ -968,9 +969,10 @@ show_figure(
 )
 
 # %% [markdown] slide="skip"
-# By hand: three tokens have been read, and two new ones come in one call. There are two
-# queries and five keys. The first new token may see four of them, the second one all.
-# Where in this table of two rows and five columns is the triangle of the mask?
+# Try it by hand: three tokens have been read, and two new ones come in one call. So
+# there are two queries and five keys. The first new token may see four keys, the second
+# all five. Where in this table of two rows and five columns is the triangle of the
+# mask?
 
 # %% tags=["nbval-check-output"] slide="skip"
 new, everything = 2, 5
@@ -979,8 +981,8 @@ print(seen.dtype)
 show("may attend", seen.int())  # as numbers only for the eye
 
 # %% [markdown] exercise="10.G"
-# First what a cache does by itself: join the past and the new tokens, and say who may
-# see whom. The past stays as it is, so that one text can be continued in two ways.
+# First the cache by itself: join the past and the new tokens, and say which may see
+# which. Leave the past unchanged, so that one text can be continued in two ways.
 
 
 # %% exercise="10.G"
@@ -1024,9 +1026,9 @@ check("10.G", extend_past)
 # </details>
 
 # %% [markdown] exercise="10.H"
-# Now use it, as `mine.extend_past`. First in one layer, which gets the new tokens only,
-# and the past. Then in the whole model: every layer has a past of its own, and the new
-# tokens' positions go on where the past ends.
+# Now use it, as `mine.extend_past`, first in one layer, which gets only the new tokens
+# and the past, and then in the whole model. There every layer has its own past, and the
+# new tokens' positions go on where the past ends.
 
 # %% locked=true slide="skip"
 mine.take("10.G", extend_past)
@@ -1133,9 +1135,9 @@ print(tokenizer.decode(texts[True][0]))
 assert torch.equal(texts[False], texts[True])
 
 # %% [markdown] slide="skip"
-# The two texts are the same, token for token. That is worth a test, because the
-# favourite mistake under a cache gives every new token the position 0. Nothing raises,
-# and the beginning of the text is even right. Where does it go wrong?
+# With the cache, ours took about a third of the time, and the two texts are the same,
+# token for token. That is worth a test, because a common mistake with a cache gives
+# every new token the position 0. No error is raised. Where does the text go wrong?
 
 # %% slide="skip"
 restarted = copy.deepcopy(filled)
@@ -1146,18 +1148,18 @@ show("largest error of a logit, place by place", gaps, digits=0)
 assert gaps[0] < 1e-4 and gaps[1:].min() > 1
 
 # %% [markdown] slide="skip"
-# The first place is right, for its position is 0 indeed, so a test that looks at one
-# step passes. Compare a whole text, cached and not.
+# The first place is right, because its position really is 0, so a test of a single step
+# passes. Compare a whole text, with and without the cache.
 
 # %% [markdown] slide="subslide"
 # ### A contest, and what decides it
 #
-# Lesson 07's LSTM and a GPT with as many parameters read the same sonnets, as many
-# characters in each step, at the same learning rate. Who needs fewer bits per
-# character? This contest is yours to run. With 40 steps the cells take some seconds and
-# settle nothing. Set `steps` to 250, which takes a minute and a half, and write down
-# who is ahead and how you would explain it. Then change **one** more number, the rate,
-# from 0.004 to 0.008, and run it once more.
+# An LSTM like that of lesson 07, but larger, and a GPT with as many parameters read the
+# same sonnets, with as many characters in each step and the same peak learning rate.
+# Which needs fewer bits per character? This contest is yours to run. With 40 steps the
+# cells take seconds and settle nothing. Set `steps` to 250, and write down which is
+# ahead and how you would explain it. Then change **one** more number, the rate, from
+# 0.004 to 0.008, and run it again.
 
 # %% tags=["contest"] slide="skip"
 seed, rate, steps = 10, 0.004, 40
@@ -1197,21 +1199,22 @@ if steps >= 200:  # shorter curves lie above what the figure shows
 #
 # With 0.004 the GPT was ahead by more than a tenth of a bit, and an explanation comes
 # to mind at once: whatever stands in its window is one look away. With 0.008 they were
-# level, to a tenth of a bit, and there was nothing left to explain. Nothing about the
-# two models had changed. We believed the first result for some time.
+# less than a tenth of a bit apart, and there was nothing left to explain. Nothing about
+# the two models had changed. We believed the first result for some time.
 # </details>
 #
-# So what can be said is narrow: after 250 steps on this text, which of the two is ahead
-# depends on the learning rate (`python -m tools.experiments contest` runs both rates
-# with three seeds). Which of them is better after a long training, each at a rate of
-# its own, was not measured here, and nothing in this lesson tells you.
+# So we can only say something narrow: after 250 steps on this text, whether the GPT is
+# clearly ahead depends on the learning rate (`python -m tools.experiments contest` runs
+# both rates with three seeds). We did not measure which is better after a long
+# training, each at its own best rate.
 
 # %% [markdown] slide="subslide"
 # ### What attention buys: recall
 #
-# Now a task that is all about the past (Arora et al. 2023). Eight pairs are told, a
-# name and a number each. Then the names come again, in another order, and the number
-# is asked for. All pairs are new in every text, so nothing can be learned by heart.
+# Now a task that is all about the past (Arora et al. 2023). The model reads eight pairs
+# of a name and a number. Then the names come again, in another order, and after each it
+# has to give the number. All pairs are new in every text, so nothing can be learned by
+# heart.
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Say: play it with four pairs on the board, then wipe them off.
@@ -1241,13 +1244,13 @@ print("asked:", *map(name_of, asked.tolist()))
 print("right:", *map(name_of, answers[0].tolist()))
 
 # %% [markdown] slide="skip"
-# An LSTM has to carry all eight pairs along in one state. A GPT leaves them where they
-# are, and looks them up. It gets two layers here; the LSTM gets somewhat more
-# parameters, and as many steps. `RecallGPT` is a GPT with two small changes, both
-# of which make this task easier to learn: its output layer has weights of its own
-# instead of sharing those of the embedding, because a name that was just read is never
-# the right answer, and its initial weights are larger. Both models learn with *Muon*,
-# an optimizer for matrices that the storyteller was trained with as well.
+# An LSTM has to carry all eight pairs along in its state, but a GPT can leave them
+# where they are and look them up. The GPT has two layers here; the LSTM has somewhat
+# more parameters, and learns for as many steps. `RecallGPT` is a GPT with two small
+# changes, both of which make this task easier to learn: its output layer has weights of
+# its own instead of sharing those of the embedding, because a name that was just read
+# is never the right answer, and its initial weights are larger. Both learn with *Muon*,
+# an optimizer for matrices that was used for the storyteller, too.
 
 # %% tags=["recall"] slide="skip"
 seed = 10
@@ -1283,8 +1286,8 @@ assert right["GPT, two layers"] > 0.99 and right["LSTM"] < 0.6
 assert parameters(carrier) > parameters(looker)
 
 # %% [markdown] slide="skip"
-# Is it the attention, or is it the second layer? Take the layer away and leave all the
-# rest. How many answers in a hundred will be right with a single look?
+# Is it the attention, or is it the second layer? Take that layer away and leave the
+# rest. How many answers in a hundred will be right now?
 
 # %% tags=["recall"] slide="skip"
 learn("GPT, one layer", new_gpt(layers=1))
@@ -1299,23 +1302,23 @@ show_figure(
 )
 
 # %% [markdown] slide="skip"
-# With one layer it does about as well as the LSTM. Both learn to say one of the values
-# that were told, whichever, which is right one time in eight by chance, and get little
-# further. The GPT with two layers begins in the same way, and then, within some dozen
-# steps, it finds out how to look a value up. So in these 400 steps it is not attention
-# alone that does it, but one look after another (`python -m tools.experiments recall`
-# repeats it with other seeds). What exactly did it find?
+# With one layer it does about as well as the LSTM. Naming any of the eight numbers it
+# has read is right one time in eight, and neither gets much further. The GPT with two
+# layers begins in the same way, but then its curve rises steeply: it has found out how
+# to look a number up. So in these 400 steps a single layer of attention is not enough,
+# and two are (`python -m tools.experiments recall` repeats it with other seeds). What
+# exactly did it find?
 
 # %% [markdown] slide="subslide"
 # ### Two steps, two heads
 #
-# A query sees a name that it knows, but the answer stands **one place behind** it. So
-# in the first layer every value looks at the token before it, and notes its name. In
-# the second layer a query looks for the value that has noted *its* name. Such a second
-# head is called an **induction head** (Olsson et al. 2022).
+# A query, the second mention of a name, can find the first one, but the answer comes
+# **one place later**. So in the first layer every number looks at the token before it,
+# and notes that name. In the second layer a query looks for the number that has noted
+# its own name. Such a second head is called an **induction head** (Olsson et al. 2022).
 
 # %% [markdown] exercise="10.J"
-# Find the two heads by a score each. Both are mean weights, one number per head.
+# Find each of the two heads by a score, a mean weight, one number per head.
 
 
 # %% exercise="10.J"
@@ -1419,21 +1422,21 @@ show_figure(
 # look back.
 
 # %% [markdown] slide="skip"
-# On the left only the values have a reason to look back, and they give it nearly all
-# their weight. Keys look here and there, so the mean over all places is well below 1.
-# On the right read a row below the line: the query is a letter, and its dark field
-# stands in the column of the number that was told with it. Nobody programmed that, and
-# nobody said that there should be two steps. (Two heads of a layer may learn the same
-# job, so compare the scores of all four.)
+# On the left only the numbers have a reason to look back, and they put nearly all their
+# weight on the name before them. Names look here and there, so the mean over all places
+# is well below 1. On the right, read a row below the line: the query is a letter, and
+# its dark field is in the column of the number that came with it. Nobody programmed
+# that, and nobody said that there should be two steps. (Two heads of a layer may learn
+# the same job, so compare all four scores.)
 
 # %% [markdown] slide="slide"
 # ## What you can do now
 #
-# You can build a GPT from a block, one table and a shifted loss, and you have run
-# GPT-2's numbers through your own code. You know where its tokens come from, how a
-# cache spares it from reading twice, and that a contest at a single learning rate
-# proves nothing. Where something has to be looked up, you have seen two layers of
-# attention do it, one after the other, and one layer fail.
+# You can build a GPT from a block, one table and a shifted loss, and you have run the
+# weights of a trained GPT-2 in your own code. You know where its tokens come from, how
+# a cache saves it from reading a text again and again, and that a contest at a single
+# learning rate proves little. Where something has to be looked up, you have seen two
+# layers of attention do it, one after the other, and one layer fail.
 #
 # Next, lesson 11 takes your GPT and asks what to do with its logits: always the most
 # likely token, or now and then another one?
