@@ -704,21 +704,10 @@ def generate_text(
     temperature: float = 0.7, top_k: int = 50, top_p: float = 0.95,
     no_repeat_ngram_size: int = 2, generator: torch.Generator | None = None,
 ) -> str:  # fmt: skip
-    """Continue a prompt with tokens that are drawn at random.
+    """Continue a prompt by at most `max_new_tokens` tokens, drawn at random.
 
-    Args:
-        model: model(ids).logits are scores (B, T, V)
-        tokenizer: tokenizer(text, return_tensors="pt").input_ids; decode; eos_token_id
-        prompt: the beginning
-        max_new_tokens: how many tokens are added at most
-        temperature: divides the scores, as in 11.B
-        top_k: how many of the most likely tokens are kept, as in 11.C
-        top_p: the probability that the kept tokens have together, as in 11.D
-        no_repeat_ngram_size: no run of this many tokens occurs twice, as in 11.E
-        generator: where the randomness comes from
-
-    Returns:
-        The text, prompt included, without special tokens.
+    `model(ids).logits` are scores, (B, T, V). The tokenizer gives ids (B=1, T) and its
+    `eos_token_id`, and decodes. The numbers are those of the filters, 11.B to 11.E.
     """
     ids = tokenizer(prompt, return_tensors="pt").input_ids  # (B=1, T)
 
@@ -1075,8 +1064,7 @@ def beam_search(
         end: the token that finishes a text when it is written; None: none does
 
     Returns:
-        (1, T + n), prompt and new tokens, `end` the last one if it was written;
-        the mean of the log-probabilities of the n new tokens, `end` included
+        prompt and n new tokens (1, T + n), up to `end`; their mean log-probability
     """
     beams = [(0.0, ids)]  # pairs of sum and text (1, T)
 
@@ -1098,9 +1086,8 @@ def beam_search(
 
     for _ in range(max_new_tokens):  # round by round
         beams = one_round(beams)
-    means = [(total / (text.shape[1] - ids.shape[1]), text) for total, text in beams]
-    mean, text = max(means, key=lambda beam: beam[0])
-    return text, mean
+    means = [(text, total / (text.shape[1] - ids.shape[1])) for total, text in beams]
+    return max(means, key=lambda one: one[1])
 
 
 # %%
