@@ -558,9 +558,9 @@ for name, (ours, theirs, settings) in pairs.items():
 # pairs of tokens. Send them to the list of tokens.
 
 # %% [markdown] slide="skip"
-# The case can be reproduced with our model. Here is a beginning in which *don't* has
-# occurred once and is due again, with six continuations without the setting and six
-# with it.
+# The case can be reproduced with our model. In the beginning below *don't* has occurred
+# once in lower case and is due again. The cell prints six continuations without the
+# setting and six with it.
 
 # %%
 scene = '"Don\'t cry," said Anna. "I don\'t know why you don'
@@ -576,8 +576,8 @@ for n in (0, 2):
 print([tokenizer.decode([one]) for one in begun[0].tolist()])
 
 # %% [markdown] slide="skip"
-# Without the setting the model can spell *don't*. With it, it never does. To find out
-# why, write the rule yourself.
+# Only without the setting can the model spell. To find out why, write the rule
+# yourself.
 
 # %% [markdown] exercise="11.E"
 # A run of n tokens is an **n-gram**, and none may be written twice. Block each token

@@ -243,10 +243,10 @@ except ValueError as error:
 
 # %% [markdown] slide="skip"
 # The base is 10,000 in the paper. The first pair turns by one radian per position, the
-# last one so slowly that a round takes thousands of positions. Now think of a query at
-# position 9 and a key at position 5. One has been turned by nine steps and the other by
-# five, and of this only the difference, four steps, enters their dot product. At 1,009
-# and 1,005 it would be the same. Values are not turned: a word should be found by its
+# last one so slowly that a full turn takes thousands of positions. Now think of a query
+# at position 9 and a key at position 5. One has been turned by nine steps and the other
+# by five, and only the difference, four steps, enters their dot product. At 1,009 and
+# 1,005 it would be the same. Values are not turned: a word should be found by its
 # distance, but what it hands over should not depend on it.
 
 # %%
