@@ -324,11 +324,7 @@ mine.take("10.A", GPTBlock)
 
 # %% exercise="10.B"
 class GPT(nn.Module):
-    """Ids in, a score for every next token out.
-
-    Args:
-        config: vocab_size, max_length, d_model, num_heads, d_ff, num_layers, dropout
-    """
+    """Ids in, a score for every next token out; `config` holds all sizes."""
 
     def __init__(self, config: course.GPTConfig) -> None:
         super().__init__()
@@ -1036,23 +1032,16 @@ mine.take("10.G", extend_past)
 
 # %% exercise="10.H"
 def attend_on(
-    layer: course.CausalSelfAttention,
-    x: Tensor,
-    past: tuple[Tensor, Tensor] | None,
+    layer: course.CausalSelfAttention, x: Tensor, past: tuple[Tensor, Tensor] | None
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Self-attention of new tokens, which see the past, themselves and no later one.
+    """Self-attention of new tokens (B, T, D): they see the past and not the future.
 
-    Args:
-        layer: has num_heads, to_qkv (D -> 3 D: query, key, value in this order), W_o
-        x: (B, T, D), the new tokens
-        past: keys and values of all S tokens before, (B, H, S, K) each; None: none
-
-    Returns:
-        output (B, T, D), and (keys, values) of all tokens, (B, H, S + T, K) each
+    `past` holds keys and values of the S tokens before, (B, H, S, K) each, or is None;
+    `layer` has num_heads, W_o and to_qkv (D -> 3 D: query, key, value in this order).
+    Returns (B, T, D), and keys and values of all tokens, (B, H, S + T, K) each.
     """
-    query, key, value = (
-        split_heads(part, layer.num_heads) for part in layer.to_qkv(x).chunk(3, -1)
-    )  # (B, H, T, K) each
+    parts = layer.to_qkv(x).chunk(3, -1)
+    query, key, value = (split_heads(p, layer.num_heads) for p in parts)  # (B, H, T, K)
     ### BEGIN SOLUTION
     #: mixed = ...  # (B, H, T, K)
     key, value, mask = mine.extend_past(past, key, value)
@@ -1064,16 +1053,11 @@ def attend_on(
 def read_on(
     model: course.GPT, ids: Tensor, past: list | None
 ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
-    """Read new tokens after those that have been read before. No dropout.
+    """Read new tokens, ids (B, T), after those that were read before. No dropout.
 
-    Args:
-        model: has embedding, positions, layers, norm; each layer norm1, attention,
-            norm2, feed_forward
-        ids: (B, T), the new tokens
-        past: what this function returned for the tokens before; None: none
-
-    Returns:
-        logits (B, T, V) of the new tokens, and for each layer its keys and values
+    `model` has embedding, positions, layers and norm; a layer norm1, attention, norm2
+    and feed_forward. `past` is what this returned for the tokens before, or None.
+    Returns logits (B, T, V), and for each layer its keys and values.
     """
     ### BEGIN SOLUTION
     #: start = ...  # how many tokens have been read

@@ -9,7 +9,7 @@
 # %% [markdown] slide="notes"
 # **1 minute.** Say: in lesson 10 you built a GPT. Today you decide what it writes.
 #
-# Ask: why does a chatbot give you another answer when you ask again?
+# Ask: why does a chatbot give you a different answer when you ask again?
 #
 # Expect: "it is random". Which part of it? The model's numbers are the same each time.
 
@@ -24,18 +24,19 @@
 # **3 minutes.** Ask: which of the seven would you let a child read? Which one is
 # broken, and at which word does it break?
 #
-# Expect: everybody finds temperature 2. Few see that the first two could be twins.
+# Expect: everybody finds temperature 2. Few see that the first two tell the same story.
 #
-# Say: one model, one beginning, seven ways to choose. You will write five of them.
+# Say: one model, one beginning, seven ways to choose. You will write all of them, the
+# beam only if you like.
 
 # %% [markdown] slide="skip"
 # There are many good answers, and a language model does not choose one. It gives every
 # token of its vocabulary a number, and then somebody has to pick. You might take the
-# best one, or roll dice, or roll dice among the best ten, and it turns out that this
-# choice decides whether you read a story, a bore or a heap of words. Below, one small
-# GPT-2 continues this one beginning in seven ways. The weights are the same each time,
-# and so is the beginning. Before you run the cells, guess from the names: which of them
-# will read worst?
+# token with the highest number, or roll dice, or roll dice among the best ten, and this
+# choice decides whether you read a story, a dull text or a heap of words. Below, one
+# small GPT-2 continues this one beginning in seven ways. The weights are the same each
+# time, and so is the beginning. Before you run the cells, guess from the names: which
+# of them will read worst?
 
 # %%
 import shutil
@@ -65,13 +66,13 @@ prompt = "Anna put the ball in the"
 print(ways.side_by_side(model, tokenizer, prompt, seed=1))
 
 # %% [markdown] slide="skip"
-# Read them aloud. Greedy search and the beam put the ball into different places and
-# then tell the same story, word for word. At 0.3 the model is careful, at 1 it is
-# bolder, and both know what they are talking about. At 2 it begins with the same random
-# numbers and is lost at once: it writes words that do not exist, and sentences about
-# nothing. Top-k and top-p read like temperature 1. All this is one model, and not a
-# single weight of it has changed. So a strange text may come from a bad model, or from
-# a bad way to choose.
+# Read them aloud; the names are explained further on. Greedy search and the beam put
+# the ball into different places and then tell the same story, word for word. At
+# temperatures 0.3 and 1 the sentences make sense. At 2 the model draws with the same
+# random numbers and is lost at once: it writes words that do not exist, and sentences
+# without meaning. Top-k and top-p read like temperature 1. All this is one model, and
+# none of its weights has changed. So a strange text may come from a bad model, or from
+# a bad way of choosing.
 #
 # (The idea of continuing one prompt in many ways, and the tree of a beam further on,
 # come from Patrick von Platen's blog post *How to generate text*, 2020.)
@@ -88,15 +89,16 @@ print(ways.side_by_side(model, tokenizer, prompt, seed=1))
 # %% [markdown] slide="slide"
 # ## From numbers to a token
 #
-# A GPT reads a text and gives every token of its vocabulary a score, a **logit**, as
-# the next one. That is all it does. The way from there to a word is ordinary code.
+# A GPT reads a text and gives every token of its vocabulary a score, its **logit**: how
+# well it fits as the next one. That is all. The way from there to a word is ordinary
+# code.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: where on this way is chance, and where is the model?
 #
 # Expect: "everywhere". The model is the first arrow, chance the last box.
 #
-# Say: all between is four short functions. We write them from left to right.
+# Say: between the two lie a few short functions. We write them from left to right.
 
 # %%
 show_figure(
@@ -114,11 +116,11 @@ show_figure(
 
 # %% [markdown] slide="skip"
 # Our model has the architecture of GPT-2 to the letter, with a fiftieth of the
-# parameters of the smallest one. It is a decoder alone, like the GPT of lesson 10. All
-# that it has ever read are stories told by a simulator of ours, so it knows one small
-# world and no facts. In the comments on shapes, `B` is the batch, `T` the tokens so far
-# and `V` the vocabulary. A blocked token has the score minus infinity, and so the
-# probability 0.
+# parameters of the smallest one. Like the GPT of lesson 10 it is a decoder alone. All
+# it has ever read are stories told by a simulator of ours, so it knows one small world
+# and no facts. In the comments on shapes, `B` is the batch, `T` the tokens so far and
+# `V` the vocabulary. To **block** a token is to set its score to minus infinity, and so
+# its probability to 0.
 
 # %% slide="skip"
 ids = tokenizer(prompt, return_tensors="pt").input_ids  # (B=1, T)
@@ -137,7 +139,7 @@ assert 45 < 124_439_808 / size < 60
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask, before you press: how sure is it of its best word?
 #
-# Expect: "quite sure". About one in ten: there are many places for a ball.
+# Expect: "quite sure". It is about one in ten, for there are many places for a ball.
 #
 # Say: keep the last bar in mind, and all that comes after it, the tail.
 
@@ -162,7 +164,7 @@ assert shares[0] < 0.25 and 0.4 < shares.sum() < 0.9
 # %% [markdown] slide="slide"
 # ## Greedy: always the best
 #
-# The simplest choice: take the most likely token, put it behind the text, ask again.
+# The simplest choice is to take the most likely token, append it, and ask again.
 
 # %% [markdown] exercise="11.A"
 # Continue each prompt of a batch by exactly `max_new_tokens` tokens. The model is one
@@ -222,9 +224,9 @@ print(tokenizer.decode(greedy(model, ids, 40)[0]))
 
 # %% [markdown]
 # However often you run this, you get the same words. Other beginnings lead to other
-# texts, but not by much: greedy search has its favourite sentences and finds its way
-# back to them, as you will measure further on. (`<|endoftext|>`, if you meet it, is a
-# token like any other. In training it stood between two stories.)
+# texts, but often back to the same sentences, as you will measure further on.
+# (`<|endoftext|>`, if you meet it, is the token that stood between two stories in
+# training.)
 
 # %% [markdown] slide="slide"
 # ## Temperature: how daring?
@@ -313,11 +315,11 @@ show_figure(
 )
 
 # %% [markdown] slide="skip"
-# Look at temperature 1 and at 2. Each token of the tail is unlikely by itself, but
-# there are three thousand of them, and together they are drawn now and then at 1, and
-# at 2 nearly every other time. One such word is enough: the model takes it for part of
-# the story and tries to go on from there. So one would like to cut the tail off before
-# the draw. There are two ways.
+# At 2 you win the bet. The tokens outside of the 50 most likely, the **tail**, are each
+# unlikely, but there are three thousand, and together they are drawn about once in
+# twenty times at temperature 1, and nearly every other time at 2. One such word is
+# enough: the model takes it for part of the story and tries to go on from there. So one
+# would like to cut the tail off before the draw, and there are two common ways.
 
 # %% [markdown] slide="slide"
 # ## Top-k: the best few
@@ -408,12 +410,12 @@ show_figure(
 )
 
 # %% [markdown] slide="subslide"
-# A k of 10 lets misfits in after the first and cuts most of the names off after the
-# second. What the two have in common is not a number of tokens but a share: in both,
-# some tokens have 90 % of the probability together. So keep the smallest set of most
-# likely tokens whose probabilities reach p together. Its size follows the model, small
-# where it is sure and large where it is not. This is **top-p**, or *nucleus sampling*
-# (Holtzman et al. 2020).
+# After the first, one token has 90 % of the probability, and a k of 10 lets misfits in.
+# After the second, dozens are needed, and it cuts most of the names off. So fix not the
+# number of tokens but their share: keep the smallest set of most likely tokens whose
+# probabilities add up to p or more. Its size follows the model, small where it is sure
+# and large where it is not. This is **top-p**, or *nucleus sampling* (Holtzman et al.
+# 2020).
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Say: pencils. Probabilities 0.5, 0.3, 0.2.
@@ -425,8 +427,8 @@ show_figure(
 
 # %% [markdown] slide="skip"
 # Take a pencil and the four logits from above. With p = 0.8, how many tokens stay at
-# temperature 0.5, at 1, and at 2? The sums in the next cell tell. Then say what it
-# means that the temperature comes before top-p.
+# temperature 0.5, at 1, and at 2? The next cell prints the sums. What does it mean for
+# top-p that the temperature comes first?
 
 # %% tags=["nbval-check-output"]
 for temperature in (0.5, 1.0, 2.0):
@@ -434,15 +436,14 @@ for temperature in (0.5, 1.0, 2.0):
 
 # %% [markdown] slide="skip"
 # One token, then two, then three: 0.8650, 0.8808 and 0.8985 are the first sums that
-# reach 0.8. A top-k of 2 would keep two each time. So top-p chooses from what the
-# temperature has left, and a hot distribution gets a large nucleus.
+# reach 0.8. A top-k of 2 would keep two each time. So a higher temperature, which
+# flattens the distribution, also makes the nucleus larger.
 
 # %% [markdown] exercise="11.D"
-# Write it. The token with which the sum reaches p is kept, or the set would not reach
-# p, and at least one token stays, even if p is 0. Of **equally likely** tokens, keep
-# only as many as are needed. Each score stays at its own place. With p = 1 there would
-# be nothing to block, so nobody calls it then, and in the check no sum is so close to p
-# that rounding could decide.
+# Write it. The token with which the sum reaches p is kept, and at least one token
+# stays, even if p is 0. Of **equally likely** tokens, keep only as many as are needed.
+# Each score stays at its own place. With p = 1 nothing would be blocked, so p is always
+# below 1. In the check no sum is so close to p that rounding could decide.
 
 # %% [markdown] slide="notes"
 # **5 minutes.** Say: sort, add up, decide, and then put everything back.
@@ -495,11 +496,11 @@ check("11.D", top_p_filter)
 # </details>
 
 # %% [markdown] slide="subslide"
-# Now turn all three knobs at once. The outlines are what the model says, the bars are
-# what is drawn from, and the column on the right holds ten draws, made with the same
-# random numbers each time. Take top-p to 1 and the temperature to 2, and read the ten:
-# the orange bar, the tail, has taken over. Leave the temperature there and find a top-k
-# and a top-p that give you words you would let stand. Then keep your settings and
+# Now turn all three knobs at once. The outlines are the model's probabilities, the bars
+# are those we draw from, and the column on the right holds ten draws, made with the
+# same random numbers each time. Set top-p to 1 and the temperature to 2, and read the
+# ten: the orange bar, the tail, has taken over. Leave the temperature there and find a
+# top-k and a top-p that give you words you would let stand. Then keep your settings and
 # change the beginning. Does your k still fit? Does your p?
 
 # %% [markdown] slide="notes"
@@ -515,8 +516,8 @@ play(draw.choosing({prompt: last, **rows}, pieces))
 # %% [markdown] slide="skip"
 # ### The same as the library's?
 #
-# Your filters so far, or the course's where a check has not passed yet, beside those of
-# `transformers`, on random scores. What has to agree are the probabilities.
+# The next cells compare your filters (the course's where a check has not passed yet)
+# with those of `transformers`, on random scores. The probabilities have to agree.
 
 # %% locked=true slide="skip"
 mine = OwnParts()
@@ -557,9 +558,9 @@ for name, (ours, theirs, settings) in pairs.items():
 # pairs of tokens. Send them to the list of tokens.
 
 # %% [markdown] slide="skip"
-# The case can be reproduced with our model. Here is a beginning in which *don't* has
-# occurred once and is due again, with six continuations without the setting and six
-# with it.
+# The case can be reproduced with our model. In the beginning below *don't* has occurred
+# once in lower case and is due again. The cell prints six continuations without the
+# setting and six with it.
 
 # %%
 scene = '"Don\'t cry," said Anna. "I don\'t know why you don'
@@ -575,12 +576,13 @@ for n in (0, 2):
 print([tokenizer.decode([one]) for one in begun[0].tolist()])
 
 # %% [markdown] slide="skip"
-# Without the setting the model can spell. With it, not once. To find out why, build the
-# weapon yourself.
+# Only without the setting can the model spell. To find out why, write the rule
+# yourself.
 
 # %% [markdown] exercise="11.E"
-# No run of n tokens may be written twice. Block each token that would complete a run
-# which stands in the text already. Each row of the batch has its own past.
+# A run of n tokens is an **n-gram**, and none may be written twice. Block each token
+# that would complete an n-gram which is in the text already. Each row of the batch has
+# its own past.
 
 
 # %% exercise="11.E"
@@ -667,17 +669,17 @@ for name, scores in (("free", before), ("no pair twice", after)):
 assert before.softmax(-1).max() > 0.9
 
 # %% [markdown] slide="skip"
-# The model was sure, and the sure thing was forbidden. Then something had to be
-# written, and so it took the most common other way to go on after *don*. A rule about
-# tokens does not know about words: a name of two tokens can be written only once. With
-# n = 4 the same rule does less harm.
+# The model was almost sure of one token, and just that one was blocked. Something had
+# to be written, so it went on after *don* in the next best way. A rule about tokens
+# does not know about words, so a name of two tokens can be written only once. With n =
+# 4 the same rule should do less harm.
 
 # %% [markdown] slide="slide"
 # ## All together: tell me a story
 #
-# All boxes of the picture are yours by now. Put them in the order of `transformers`:
-# n-grams first, then temperature, top-k and top-p, a softmax, and a draw. Then give it
-# a first sentence of your own, and let it write.
+# By now you have written every filter of the picture. Put them in the order of
+# `transformers`: n-grams first, then temperature, top-k and top-p, a softmax, and a
+# draw. Then give it a first sentence of your own, and let it write.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Say: this is the picture from the beginning, as a function; the lab
@@ -704,21 +706,10 @@ def generate_text(
     temperature: float = 0.7, top_k: int = 50, top_p: float = 0.95,
     no_repeat_ngram_size: int = 2, generator: torch.Generator | None = None,
 ) -> str:  # fmt: skip
-    """Continue a prompt with tokens that are drawn at random.
+    """Continue a prompt by at most `max_new_tokens` tokens, drawn at random.
 
-    Args:
-        model: model(ids).logits are scores (B, T, V)
-        tokenizer: tokenizer(text, return_tensors="pt").input_ids; decode; eos_token_id
-        prompt: the beginning
-        max_new_tokens: how many tokens are added at most
-        temperature: divides the scores, as in 11.B
-        top_k: how many of the most likely tokens are kept, as in 11.C
-        top_p: the probability that the kept tokens have together, as in 11.D
-        no_repeat_ngram_size: no run of this many tokens occurs twice, as in 11.E
-        generator: where the randomness comes from
-
-    Returns:
-        The text, prompt included, without special tokens.
+    `model(ids).logits` are scores, (B, T, V). The tokenizer gives ids (B=1, T) and its
+    `eos_token_id`, and decodes. The numbers are those of the filters, 11.B to 11.E.
     """
     ids = tokenizer(prompt, return_tensors="pt").input_ids  # (B=1, T)
 
@@ -775,9 +766,9 @@ for seed in range(2):
 # %% [markdown] slide="slide"
 # ## Is more likely better?
 #
-# Greedy search writes the most likely tokens. Then why not take it, if the model is
-# good? Measure how likely a text is: the **surprise** of a token is −log p, and the
-# **perplexity** of a text the exponential of their mean.
+# Greedy search always writes the most likely token, so if the model is good, why do
+# anything else? Measure how likely a text is: the **surprise** of a token is −log p,
+# and the **perplexity** of a text the exponential of their mean.
 #
 # $$\mathrm{perplexity} = \exp\Big(-\frac{1}{T-1} \sum_{t=2}^{T} \log p(x_t \mid
 # x_{<t})\Big)$$
@@ -786,14 +777,14 @@ for seed in range(2):
 # **1 minute.** Ask: what is the perplexity of a model that chooses among 3,072 tokens
 # without any idea? And of one that foresees each token?
 #
-# Expect: 3,072, and 0 from some. It is 1.
+# Expect: 3,072, and then 0 from some. The second answer is 1.
 #
 # Say: compare it between models with the same tokens only.
 
 # %% [markdown] slide="skip"
-# Of how many equally likely tokens does the model choose, on average? 1 would be
-# perfect foresight, the size of the vocabulary plain guessing. (The number is *per
-# token*, so compare it between models with the same tokens only.)
+# A perplexity of 10 means that the model is as unsure as if it chose among 10 equally
+# likely tokens. 1 would be perfect foresight, the size of the vocabulary plain
+# guessing. (It is counted *per token*, so compare only models with the same tokens.)
 
 # %% [markdown] exercise="11.H"
 # Compute it for one text. The first token has nothing before it and is not predicted.
@@ -836,7 +827,8 @@ check("11.H", perplexity)
 # %% [markdown] slide="subslide"
 # Take 20 stories that the model has never read, and let it continue the first 12 tokens
 # of each by 60, in our seven ways. How surprising is each continuation for the model,
-# beside what really came next? Guess an order, from the least surprising to the most.
+# compared with what really came next? Guess an order, from the least surprising to the
+# most.
 
 # %% [markdown] slide="notes"
 # **4 minutes.** Ask: order them: beam, greedy, temperature 1, temperature 2, and the
@@ -849,8 +841,9 @@ check("11.H", perplexity)
 # column: about half of a greedy text's phrases occur in another one.
 
 # %% [markdown] slide="skip"
-# (Be warned: no person wrote these stories. Our simulator told them, as it told those
-# that the model was trained on, and it leaves less open than a person would.)
+# (No person wrote these stories. Our simulator told them, like those of the training,
+# and it leaves less open than a person would.) *Shared phrases* are the runs of four
+# tokens in a text that another of the 20 has too.
 
 # %% slide="skip"
 held_out = [tokenizer(story.text).input_ids[:72] for story in load_stories()[-20:]]
@@ -885,18 +878,17 @@ assert runs["greedy"] > 2 * runs["the held-out stories"]
 assert runs["greedy"] > 1.5 * runs["temperature 1"]
 
 # %% [markdown] slide="skip"
-# The held-out stories are not the most likely texts. Beam and greedy write what
-# surprises the model less, and they pay for it: of the runs of four tokens in a greedy
-# text, more than twice as many occur in one of the other 19 as among the real stories.
-# Its favourite sentences come back wherever it begins. Temperature 2 surprises the
-# model all the time. Temperature 1, which draws from just what the model has learned,
-# lies close to the stories, and for a model that fits its texts this well there is
-# little left for top-k and top-p to mend.
+# The held-out stories are not the most likely texts. Beam and greedy surprise the model
+# less, but they repeat themselves: greedy texts share more than twice as many of their
+# phrases as the real stories do, because the same sentences come back wherever a text
+# begins. Temperature 2 surprises the model all the time. Temperature 1, which draws
+# from exactly what the model has learned, lies close to the stories, and for a model
+# that fits its texts this well there is little left for top-k and top-p to mend.
 #
-# Is it the same with people's texts? Holtzman et al. (2020) found beam and greedy far
-# below them: someone who writes only what everyone expects says nothing. Plain sampling
-# lay well above, which they put down to an unreliable tail, and this is where top-k and
-# top-p are needed. None of these ways makes a text true.
+# Is it the same with texts that people wrote? For a larger GPT-2, Holtzman et al.
+# (2020) found beam and greedy far below them in perplexity, since people rarely write
+# only what everyone expects. Plain sampling lay well above, which they put down to an
+# unreliable tail, and there top-k and top-p help. None of these ways makes a text true.
 
 # %% [markdown] slide="slide"
 # ## Bugs from the wild
@@ -905,9 +897,9 @@ assert runs["greedy"] > 1.5 * runs["temperature 1"]
 
 # %% [markdown]
 # **A k of 1.** A character model squeezes away all axes of length 1 in its top-k. With
-# k = 1 the axis of k is one of them, and it dies with a `TypeError`: so the smallest
-# allowed value is the first one to test. **Dropout left on.** After `model.train()` a
-# model with dropout gives the same text another perplexity each time, and no warning.
+# k = 1 the axis of k is one of them, and the program stops with a `TypeError`. So test
+# the smallest allowed value first. **Dropout left on.** After `model.train()` a model
+# with dropout gives the same text a different perplexity each time, without a warning.
 # (Ours has none, so here you would not even notice.)
 
 # %% [markdown] exercise="11.J"
@@ -939,19 +931,19 @@ check("11.J", new_tokens)
 # ### What a reward adds, and how it is cheated
 #
 # A language model continues texts. Ask it a question, and it may go on with more
-# questions, as texts do. To make a helper of it, two steps are usual. In **supervised
-# fine-tuning** it is trained on good answers that people wrote, by the same loss as
-# before. Then people compare answers, a second model, the **reward model**, learns to
-# predict what they prefer, and the first is trained to get high rewards: this is
-# **RLHF**, reinforcement learning from human feedback (Ouyang et al. 2022).
+# questions, as texts do. To turn it into an assistant, two steps are usual. In
+# **supervised fine-tuning** it is trained on good answers that people wrote, with the
+# same loss as before. Then people compare answers, and a second model, the **reward
+# model**, learns to predict which they prefer. Training the first to get high rewards
+# is called **RLHF**, reinforcement learning from human feedback (Ouyang et al. 2022).
 # **Preference optimisation** such as DPO (Rafailov et al. 2023) leaves out the reward
 # model and trains on the pairs themselves.
 
 # %% [markdown]
 # The simplest use of a reward needs no training at all: write n texts and keep the one
-# with the highest. Suppose that our readers want happy endings. The reward is a bag of
-# words from lesson 09, which has learned from 300 of the bundled stories, and looks at
-# the last 50 words. How many texts do you think it needs to choose from?
+# with the highest. Suppose that our readers want happy endings. The reward model is a
+# bag of words from lesson 09, which has learned from 300 of the bundled stories, and
+# looks at the last 50 words. How much more will the best of 16 get than a single text?
 
 # %%
 reward = EndingReader()
@@ -970,10 +962,9 @@ assert reward.accuracy(reward.held_out) > 0.8
 assert best_of[-1].mean() > happy.mean() + 0.15
 
 # %% [markdown]
-# The more texts there are to choose from, the happier the one that is chosen. But what
-# has the reader learned, to tell endings, or to know some words? Look at its
-# favourites, and give it nothing but these. Then type a text of your own: who can reach
-# a higher reward with more nonsense?
+# The best of 16 gets a higher reward than a single text. But has the reward model
+# learned what a happy ending is, or only some words? Give it nothing but its favourite
+# words. Then type a text of your own: who gets a higher reward with more nonsense?
 
 # %%
 salad = " ".join(reward.favourites(12))
@@ -983,12 +974,12 @@ print(f"{salad!r}: {reward([salad]).item():.3f}")
 assert reward([salad]) > best_real
 
 # %% [markdown]
-# A heap of words beats every story. This is how a reward is cheated: it stands in for
-# what people want, and whoever is trained to please it finds what pleases it instead
-# (Gao et al. 2022). The usual remedy is a **penalty for leaving the model**: from the
-# reward one takes away β times the distance from the model that training began with
-# (the Kullback-Leibler divergence). For one text, the mean surprise to that model can
-# stand in for it. Which β is enough here?
+# A heap of words beats all 200 real stories. This is how a reward is cheated: it is
+# only a substitute for what people want, and a model that is trained on it finds what
+# gets a high reward instead (Gao et al. 2022). The usual remedy is a **KL penalty**:
+# one subtracts β times the Kullback-Leibler divergence from the model that training
+# began with. Here the mean surprise of a text to that model serves as a rough
+# substitute. Which β is enough?
 
 
 # %%
@@ -1033,9 +1024,9 @@ assert scores["story"] > scores["salad"] + 0.2
 # %% [markdown] slide="slide"
 # ### Beam search: the most likely text?
 #
-# Greedy takes the best token, not the best text. A **beam** of width w keeps the w most
-# likely beginnings (you used one in lesson 06). By hand, two words long, w = 2: after
-# *the*, which pair will greedy find, and which the beam?
+# Greedy takes the best token, which need not lead to the best text. A **beam** of width
+# w keeps the w most likely beginnings (you used one in lesson 06). In the tree below,
+# with w = 2, which pair after *the* will greedy find, and which the beam?
 
 # %%
 words = ["sea", "old", "cat"]
@@ -1049,10 +1040,10 @@ show_figure(
 )
 
 # %% [markdown]
-# Probabilities of a text are multiplied and become tiny, so one adds logarithms. A text
-# that has written `end` keeps its place and its sum, while others go on. As every
-# further token makes a sum smaller, sums like short texts best, and the usual repair is
-# the **mean**: the sum divided by the number of *new* tokens.
+# A product of many probabilities becomes tiny, so one adds logarithms. A text that has
+# written `end` keeps its place and its sum, while others go on. As every further token
+# makes a sum smaller, sums favour short texts, and the usual remedy is the **mean**:
+# the sum divided by the number of *new* tokens.
 
 # %% [markdown] exercise="11.L"
 # Write a round of beam search, for one prompt. Every unfinished text is continued by
@@ -1075,8 +1066,7 @@ def beam_search(
         end: the token that finishes a text when it is written; None: none does
 
     Returns:
-        (1, T + n), prompt and new tokens, `end` the last one if it was written;
-        the mean of the log-probabilities of the n new tokens, `end` included
+        prompt and n new tokens (1, T + n), up to `end`; their mean log-probability
     """
     beams = [(0.0, ids)]  # pairs of sum and text (1, T)
 
@@ -1098,9 +1088,8 @@ def beam_search(
 
     for _ in range(max_new_tokens):  # round by round
         beams = one_round(beams)
-    means = [(total / (text.shape[1] - ids.shape[1]), text) for total, text in beams]
-    mean, text = max(means, key=lambda beam: beam[0])
-    return text, mean
+    means = [(text, total / (text.shape[1] - ids.shape[1])) for total, text in beams]
+    return max(means, key=lambda one: one[1])
 
 
 # %%
@@ -1123,10 +1112,10 @@ check("11.L", beam_search)
 # </details>
 
 # %% [markdown]
-# Greedy and beam on 20 beginnings, yours if they pass, against `model.generate`. (Here
-# nothing ends a text. Where something does, the library takes finished texts out of the
-# beam, so that others can take their places. That is another search, and neither is
-# wrong.)
+# Compare greedy and beam, yours if they have passed, with `model.generate` on 20
+# beginnings. (Here no token ends a text. Where one does, the library takes finished
+# texts out of the beam, so that others can take their places. That is a different
+# search, and neither is wrong.)
 
 # %%
 mine.take("11.L", beam_search)
@@ -1193,8 +1182,8 @@ check("11.M", positions_of)
 # </details>
 
 # %% [markdown]
-# If mask, positions or side are wrong, there is no error, and no warning from the
-# model: only other texts.
+# If the mask, the positions or the side are wrong, you get no error and no warning from
+# the model, only different texts.
 
 # %%
 pad_ids = [tokenizer(one).input_ids for one in some]
@@ -1216,9 +1205,9 @@ for way, written in padded.items():
 # ### Two filters that came later
 
 # %% [markdown] exercise="11.N"
-# Top-p asks for a sum. **Min-p** (Nguyen et al. 2024) asks each token alone: it stays
-# if it is at least p times as likely as the best one. Write it. No probability in the
-# check is close to its bound.
+# Top-p looks at a sum. **Min-p** (Nguyen et al. 2024) looks at each token alone, which
+# stays if it is at least p times as likely as the best one. Write it. No probability in
+# the check is close to its bound.
 
 
 # %% exercise="11.N"
@@ -1249,10 +1238,10 @@ check("11.N", min_p_filter)
 # </details>
 
 # %% [markdown] exercise="11.P"
-# A **repetition penalty** (Keskar et al. 2019) makes tokens that stand in the text
-# already less likely, without forbidding them: a score above 0 is divided by the
-# penalty, and one below 0 is multiplied by it. A token that came three times is
-# punished once. Write it.
+# A **repetition penalty** (Keskar et al. 2019) makes tokens that are in the text
+# already less likely, without blocking them. The paper divides their scores by it.
+# Write it as `transformers` does: divide scores above 0, and multiply those below, so
+# that they fall too. A token that came three times is penalised once.
 
 
 # %% exercise="11.P"
@@ -1305,30 +1294,30 @@ with tempfile.TemporaryDirectory() as copied:
 print(f"{len(broken)} token in all; {prompt!r} becomes {broken(prompt).input_ids}")
 
 # %% [markdown]
-# An error, surely? `transformers` 5 makes an empty tokenizer, without a complaint, and
-# every text becomes no tokens at all. `helpers.pretrained` looks at `len(tokenizer)`
-# after loading, which costs you nothing either.
+# An error, surely? But `transformers` 5 makes a tokenizer of a single token, without a
+# complaint, and our prompt becomes no tokens at all. So check `len(tokenizer)` after
+# loading, as `helpers.pretrained` does.
 
 # %% [markdown] slide="slide"
 # ## What you can do now
 #
 # You can turn logits into a text in several ways, say what each setting does and in
 # which order, and have compared your code with a library's, edge cases included. You
-# can read a strange sample like a detective, and measure that the most likely text is
-# not the best one. And you know what a reward adds to a language model, and how it is
-# cheated.
+# can read a strange sample like a detective, and have measured that real stories are
+# not the most likely texts. And you know what a reward adds to a language model, and
+# how it is cheated.
 #
-# Most language models of 2026 still work like what you have built: a decoder gives
-# every token a number, and a rule picks one. But in the open ones most parts of the
-# decoder have been exchanged since GPT-2. Lesson 12 replaces them one by one: RMSNorm
-# for the layer norm, RoPE for the positions, SwiGLU for the feed-forward layer, and
+# Most of today's language models still work like this: a decoder gives every token a
+# number, and a rule picks one. But in open models such as Llama most parts of the
+# decoder have been replaced since GPT-2. Lesson 12 takes them one by one: RMSNorm for
+# the layer norm, RoPE for the positions, SwiGLU for the feed-forward layer, and
 # grouped-query attention, which makes the cache smaller.
 
 # %% [markdown] slide="notes"
 # **1 minute.** Ask: which of the settings would you choose for a poem, which for a
 # telephone number?
 #
-# Expect: hot for the poem, greedy for the number.
+# Expect: a high temperature for the poem, greedy for the number.
 #
 # Say: a decoder and a rule, that is still how it works. Lesson 12 replaces parts of the
 # decoder.
@@ -1340,8 +1329,8 @@ print(f"{len(broken)} token in all; {prompt!r} becomes {broken(prompt).input_ids
 # for top-k. Nguyen et al. 2024 (arXiv 2407.01082), for min-p. Keskar et al. 2019 (arXiv
 # 1909.05858), for the penalty. Paulus, Xiong and Socher 2018 (arXiv 1705.04304), for
 # n-gram blocking. Wu et al. 2016 (arXiv 1609.08144), section 7, for length rules.
-# Ouyang et al. 2022 (arXiv 2203.02155), InstructGPT, the first to be trained this way
-# from GPT-3 (Brown et al. 2020, arXiv 2005.14165), which was not. Rafailov et al. 2023
-# (arXiv 2305.18290), for DPO. Gao, Schulman and Hilton 2022 (arXiv 2210.10760), on
-# rewards that are pursued too far. Patrick von Platen 2020, *How to generate text*, a
-# post on the blog of Hugging Face.
+# Ouyang et al. 2022 (arXiv 2203.02155), InstructGPT, which was trained this way from
+# GPT-3 (Brown et al. 2020, arXiv 2005.14165). Rafailov et al. 2023 (arXiv 2305.18290),
+# for DPO. Gao, Schulman and Hilton 2022 (arXiv 2210.10760), on rewards that are
+# optimised too far. Patrick von Platen 2020, *How to generate text*, a post on the blog
+# of Hugging Face.

@@ -28,11 +28,11 @@
 # your block is left in it?
 
 # %% [markdown] slide="skip"
-# Don't look it up; look at it. The library `transformers` has the code of Llama, and
-# the next cell builds a model of this kind that is far too small to be of any use, with
-# random weights. What it prints is one block, with the names that a model of eight
-# billion parameters has. Before you run it, recall the four parts of your own block.
-# How many of them will you find again, and which words will mean nothing to you?
+# The library `transformers` has the code of Llama, and the next cell builds a model of
+# this kind, far too small to be of any use, with random weights. It prints one block,
+# whose parts are named as in the large ones. Before you run it, recall the four parts
+# of your own block. How many of them will you find again, and which words will mean
+# nothing to you?
 
 # %%
 import math
@@ -71,9 +71,8 @@ print(llama.model.layers[0])
 # GPT-2 each norm stands before its sublayer. But keys and values are narrower than
 # queries: `q_proj` gives 48 numbers and `k_proj` only 16. The feed-forward, here called
 # `mlp`, has three matrices instead of two. The norms are called RMS, and everywhere it
-# says `bias=False`. One more change has no weights, so the printout can't show it:
-# there is no table of positions. In the picture, what has changed is drawn with a thick
-# line.
+# says `bias=False`. One change can't be seen in a block: the model has no table of
+# positions. In the picture, thick lines show what has changed.
 
 # %%
 show_figure(
@@ -86,7 +85,7 @@ show_figure(
 )
 
 # %% [markdown] slide="subslide"
-# In this lesson you exchange these parts one at a time. At the end your own model takes
+# In this lesson you replace these parts one at a time. At the end your own model takes
 # the weights of the one above and gives its logits.
 
 # %% [markdown] slide="slide"
@@ -99,15 +98,15 @@ show_figure(
 # $$\mathrm{RMSNorm}(x) = g \cdot \frac{x}{\sqrt{\frac{1}{D} \sum_i x_i^2 +
 # \varepsilon}}$$
 #
-# (Zhang and Sennrich 2019, section 3)
+# (Zhang and Sennrich 2019)
 
 # %% [markdown] slide="skip"
-# Two things are gone: the mean stays where it is, and there is no bias. The authors
-# suspected that layer norm helps because it keeps the size of a vector under control,
-# and that moving its mean to zero does no work. They left that step out, and their
-# models trained about as well, and faster. Take [3, 4]: the mean of its squares is
-# 12.5, the root of that is about 3.54, so what comes out is [0.85, 1.13]. Layer norm
-# answers [−1, 1], as it does for any pair of numbers that rises.
+# Two things are gone, the subtraction of the mean and the bias. The authors suspected
+# that layer norm helps because it keeps the size of a vector under control, and that
+# moving its mean to zero is not needed. They left that step out, and their models
+# trained about as well, and faster. Take [3, 4]: the mean of its squares is 12.5, the
+# root of that is about 3.54, so what comes out is [0.85, 1.13]. Layer norm gives [−1,
+# 1], as it does for any two numbers that rise.
 
 # %% tags=["nbval-check-output"]
 vector = torch.tensor([3.0, 4.0])
@@ -190,16 +189,15 @@ print(f"loss with layer norm {loss(before):.2f}, with RMS norm {loss(left_out):.
 
 # %% [markdown] slide="skip"
 # The mean was hardly there: it makes up less than a thousandth of the squared length of
-# these vectors. Left where it is, it moves the loss from 2.33 to 2.37, in a model that
-# was trained with the subtraction and has had no chance to get used to its absence.
+# these vectors. Without the subtraction the loss rises from 2.33 to 2.37, in a model
+# that has had no chance to get used to this.
 
 # %% [markdown]
-# Even this can be repaired without any training. To subtract the mean is a linear map,
-# and everything on the residual stream was written there by linear maps: the two
-# tables, and the last matrix of each sublayer. So let these subtract the mean in their
-# weights, once and for all. What arrives at a norm then has mean zero, and an RMS norm
-# does what the layer norm did. How far do you expect the logits to be from the old
-# ones?
+# Even this can be undone without any training. Subtracting the mean is a linear map,
+# and everything on the residual stream comes from one of the two tables or from the
+# last linear layer of a sublayer. So build the subtraction into their weights, once and
+# for all. What arrives at a norm then has mean zero, and an RMS norm does what the
+# layer norm did. How far do you expect the logits to be from the old ones?
 
 # %%
 with torch.no_grad():
@@ -210,11 +208,10 @@ assert (folded - before).abs().max() < 1e-2 < (left_out - before).abs().max()
 assert 0 < share_of_the_mean(storyteller, story) < 1e-3
 
 # %% [markdown] slide="skip"
-# Only rounding is left. This is a fact, not an experiment: every GPT-2 can be turned
-# into a model with RMS norms that says the same. (It keeps the norms' biases, and
-# scores tokens with the old table.) So subtracting the mean gives a layer norm nothing
-# that the weights could not do. Whether training finds such weights as easily is
-# another question, and only measurements answer it.
+# Only rounding is left. This holds for every GPT-2: it can be turned into a model with
+# RMS norms that gives the same logits. (It keeps the norms' biases, and scores tokens
+# with the old table.) So subtracting the mean does nothing that the weights could not
+# do. Whether training finds such weights as easily is a question for experiments.
 
 # %% [markdown] slide="slide"
 # ## Positions that turn
@@ -229,11 +226,11 @@ except ValueError as error:
     print("ValueError:", error)
 
 # %% [markdown] slide="skip"
-# A table ends where it ends. It also has to learn each position by itself: that 7 comes
-# after 6, just as 107 comes after 106, is nowhere built in. But for most questions of a
-# word it does not matter where it stands. *it* looks for a noun a few words back,
-# whether the sentence is the first of the text or the hundredth. So what should enter
-# the score of a query and a key is their **distance**.
+# A table has a last row. The model also has to learn each position by itself: nothing
+# tells it that 7 comes after 6 just as 107 comes after 106. But often it does not
+# matter where a word stands. *It* looks for a noun a few words back, whether the
+# sentence is the first or the hundredth. So what should enter the score of a query and
+# a key is their **distance**.
 
 # %% [markdown] slide="subslide"
 # Lesson 01 had the tool. There a pair of features was the hand of a clock that moves on
@@ -241,16 +238,16 @@ except ValueError as error:
 # (RoPE, Su et al. 2021) turn the queries and keys themselves: cut a vector into pairs,
 # and turn pair *i* of the token at position *t* by the angle
 #
-# $$\varphi = t \,/\, b^{\,2i/d_{head}} \qquad
+# $$\varphi = t \,/\, \mathrm{base}^{\,2i/d_{head}} \qquad
 # (a, b)_i \to (a \cos\varphi - b \sin\varphi,\; a \sin\varphi + b \cos\varphi)$$
 
 # %% [markdown] slide="skip"
-# The base b is 10,000 in the paper. The first pair turns by one radian per position,
-# the last one so slowly that a round takes thousands of positions. Now think of a query
+# The base is 10,000 in the paper. The first pair turns by one radian per position, the
+# last one so slowly that a full turn takes thousands of positions. Now think of a query
 # at position 9 and a key at position 5. One has been turned by nine steps and the other
-# by five, and their dot product feels only the angle *between* them, four steps. At
-# 1,009 and 1,005 it would be the same. Values are not turned: a word should be found by
-# its distance, but what it hands over should not depend on it.
+# by five, and only the difference, four steps, enters their dot product. At 1,009 and
+# 1,005 it would be the same. Values are not turned: a word should be found by its
+# distance, but what it hands over should not depend on it.
 
 # %%
 show_figure(
@@ -313,7 +310,7 @@ check("12.B", rotate)
 # </details>
 
 # %% [markdown]
-# Try it on our sentence. The cell turns the queries and keys of lesson 02's head by
+# Try it on our sentence. The cell turns the queries and keys of lesson 02's head with
 # your function and computes all scores, once with the sentence at the beginning of a
 # text and once with a thousand tokens before it. By how much will they differ? And if
 # only the queries move?
@@ -339,24 +336,25 @@ show("only the queries later", (apart - start).abs().max(), digits=2)
 assert (later - start).abs().max() < 0.05 < (apart - start).abs().max()
 
 # %% [markdown] slide="skip"
-# Nothing happens when the whole sentence moves, and much when the distances change. So
-# there is no table, and no last position. Whether a model makes sense of distances that
-# it has never met in training is another matter, and you will measure it below.
+# The scores stay the same when the whole sentence moves, and change a lot when only the
+# queries do. So no table is needed, and there is no last position. Whether a model
+# makes sense of distances that it has never met in training is another matter, and you
+# will measure it below.
 
 # %% [markdown] slide="slide"
 # ## Bugs from the wild: right by itself, wrong together
 #
 # There are two conventions for which features make a pair. The paper, and Llama's own
 # code, take neighbours: 0 and 1, 2 and 3, and so on. `transformers` takes halves, as
-# you did. A model that was trained with one talks nonsense under the other.
+# you did. Weights trained with one give wrong scores with the other.
 
 # %% [markdown] exercise="12.C"
-# The cell below compares the two on the same random queries and keys. Each passes every
-# test that you could think of, yet they agree at position 0 and nowhere else. Suppose
-# that weights come from the paper's side, where neighbours are pairs, and you want to
-# read them with your `rotate`. In which **order** must the eight features of each query
-# and key be rearranged, so that your function gives the scores that theirs gives? Store
-# a tuple: which of their features comes first, which second, ..., counted from 0.
+# The cell below compares the two on the same random queries and keys. Both do what a
+# rotation should, yet they agree at position 0 and nowhere else. Suppose that weights
+# come from the paper's side, where neighbours are pairs, and you want to read them with
+# your `rotate`. In which **order** must the eight features of each query and key be
+# rearranged, so that your function gives the scores that theirs gives? Store a tuple:
+# which of their features comes first, which second, ..., counted from 0.
 
 # %% locked=true tags=["nbval-check-output"]
 some = {"generator": torch.Generator().manual_seed(3)}
@@ -399,28 +397,28 @@ check("12.C", order)
 
 # %% [markdown]
 # Whoever converts a checkpoint does this to the rows of W_q and W_k, head by head; the
-# course's `modern.halves_from_neighbours` is that conversion. The lesson for your own
-# tests: a fact that both versions satisfy can't tell them apart, and only numbers from
-# somewhere else can.
+# course's `modern.halves_from_neighbours` is that conversion. Remember it for your own
+# tests: a property that both versions have can't tell them apart, but numbers from the
+# other code can.
 
 # %% [markdown] slide="slide"
 # ## A feed-forward with a gate
 #
-# Your feed-forward makes each vector four times as wide, bends it with GELU, and brings
-# it back. Today's has a **gate**, an idea that you know from the LSTM: one product says
-# what could be written, another how much of it passes.
+# Your feed-forward makes each vector four times as wide, applies GELU, and brings it
+# back. Today's has a **gate**, an idea that you know from the LSTM: one matrix proposes
+# what to pass on, another decides how much of it.
 #
 # $$\mathrm{SwiGLU}(x) = \big(\mathrm{SiLU}(x W_{gate}) \odot x W_{up}\big)\, W_{down}$$
 #
 # with $\mathrm{SiLU}(z) = z \cdot \sigma(z)$ (Shazeer 2020, section 2)
 
 # %% [markdown] slide="skip"
-# SiLU looks almost like GELU: nearly nothing for negative numbers, nearly the number
-# itself for positive ones. What is new is the product. With two layers, a feature in
-# the middle is a bent sum of inputs. With a gate it is a sum *times* a bent sum, so one
-# feature can ask for two things at once. Is that why it helps? The paper finds that
-# gates do better than GELU at equal size, offers no explanation, and attributes their
-# success to divine benevolence. That is honest.
+# SiLU looks almost like GELU: near zero for very negative numbers, near the number
+# itself for large ones. What is new is the product. Without a gate, a feature in the
+# middle is the GELU of one weighted sum of the inputs. With a gate it is one sum
+# *times* the SiLU of another, so a feature can ask for two things at once. Is that why
+# it helps? The paper finds that such gates do better than GELU at equal size, offers no
+# explanation, and attributes their success to divine benevolence.
 
 # %% [markdown] exercise="12.D"
 # Write it, with three matrices and no biases.
@@ -477,17 +475,18 @@ check("12.E", gated_width)
 # %% [markdown] slide="skip"
 # <details><summary>Hint: a question</summary>
 #
-# How many entries have the two matrices of a feed-forward in terms of d_model and d_ff,
-# and how many have the three of SwiGLU?
+# In terms of d_model and d_ff, how many entries do the two matrices of a feed-forward
+# have, and how many the three of SwiGLU?
 # </details>
 
 # %% [markdown] slide="slide"
 # ## Fewer keys than queries
 #
-# A cache keeps keys and values of every token, in every layer, for every head. For long
-# texts this, and not the weights, is what fills the memory. Below are the sizes of
-# Llama 3 with eight billion parameters, which has 32 heads. How many bytes would its
-# cache take for a text of 8,192 tokens, in bfloat16, if each head had keys of its own?
+# A cache keeps keys and values of every token, in every layer, for every head. With
+# long texts, or many at once, it can fill more memory than the weights. Below are the
+# sizes of Llama 3 with eight billion parameters, which has 32 heads. How many bytes
+# would its cache take for a text of 8,192 tokens, in bfloat16, if each head had keys of
+# its own?
 
 # %% tags=["nbval-check-output"]
 llama3 = counting.PUBLISHED["Llama 3 8B"].config
@@ -498,12 +497,12 @@ for heads in (32, 8, 1):
 assert llama3.num_kv_heads == 8
 
 # %% [markdown] slide="skip"
-# Four GiB for a single text, and a server answers many at a time. Worse, at each step
-# all of this is read from memory to write one token. Queries are not kept, so there may
-# be many of them. **Grouped-query attention** (Ainslie et al. 2023) lets neighbouring
-# heads share: 32 heads of queries, but only 8 of keys and values, so that queries 0 to
-# 3 read head 0, queries 4 to 7 read head 1, and so on. The cache shrinks to a quarter,
-# and each query still asks its own question. (One head for all: multi-query attention.)
+# Four GiB for a single text, and a server answers many at a time. Worse, all of this is
+# read from memory for each new token. Queries are not kept, so there may be many of
+# them. **Grouped-query attention** (Ainslie et al. 2023) lets neighbouring heads share:
+# 32 heads of queries, but only 8 of keys and values, so that query heads 0 to 3 use the
+# first of these, 4 to 7 the second, and so on. The cache shrinks to a quarter, and each
+# head still has its own queries. (With one head for all this is multi-query attention.)
 
 # %% [markdown] exercise="12.F"
 # Write the attention of today's decoder: no biases, shared keys, queries and keys
@@ -595,8 +594,8 @@ check("12.F", GroupedQueryAttention)
 # </details>
 
 # %% [markdown]
-# Count your own cache: how many bytes do the tensors hold that come back? What do you
-# expect for two heads and for one, if six have 46,080?
+# Count your own cache: how many bytes are in the tensors that come back? What do you
+# expect for two heads and for one, if six take 46,080?
 
 # %%
 mine.take("12.F", GroupedQueryAttention)
@@ -633,8 +632,8 @@ print(
 # %% [markdown] slide="skip"
 # For GPT-2 a second table would have been a luxury. Among eight billion parameters it
 # is a small share, and the table that reads no longer has to be the one that scores.
-# Small models of today still tie. What has *not* changed is pre-norm: the way past each
-# sublayer is free, and one more norm stands at the very end.
+# Many small models still tie. What has *not* changed is pre-norm: the residual stream
+# passes each sublayer untouched, and one more norm stands at the very end.
 
 # %% [markdown] slide="slide"
 # ## The whole, against the library
@@ -760,7 +759,7 @@ print(mine)
 # different lengths side by side. Such texts are padded on the **left**, so that all of
 # them end in the last column. The mask hides the padding; a padded place may see
 # itself, because a row that sees nothing would become NaN. The positions of the shorter
-# text then begin late. Why does that do no harm?
+# text then begin late, which does no harm, because only distances enter the scores.
 
 # %%
 short = tokenizer("The animal was tired.", return_tensors="pt").input_ids
@@ -830,7 +829,8 @@ history = training.train(
 print(f"loss at first {history.loss[0]:.2f}, at last {history.loss[-1]:.2f}")
 
 # %% [markdown]
-# Let it write, with its cache: after the first call it reads one character at a time.
+# At first the loss is that of guessing among 61 characters, ln 61 = 4.11. Now let it
+# write, with its cache: after the first call it reads one character at a time.
 
 # %%
 draws = torch.Generator().manual_seed(1)
@@ -847,8 +847,8 @@ print(text)
 # ### Beyond what it has trained on
 #
 # Your model has never seen two characters more than 63 places apart. Nothing stops it
-# from reading 256 at once. Draw what you expect for the bits per character along the
-# way. The control is the same model on pieces of 64.
+# from reading 256 at once. Draw the bits per character that you expect along the way.
+# For comparison, it also reads pieces of 64.
 
 # %%
 rows = held_out[: len(held_out) // 257 * 257].view(-1, 257)  # (B, 256 + 1)
@@ -872,11 +872,11 @@ for number, piece in enumerate(pieces):
 assert at_once[128:].mean() > pieces[3].mean() + 0.5
 
 # %% [markdown] slide="skip"
-# In pieces the text costs about the same everywhere. Read at once, it costs a little
-# more just beyond the 64 characters of training, and far more after that. A rotation
-# can be computed for every distance, but what a head makes of it was learned, and only
-# up to 63. This is one small model, trained briefly. It shows that having no table of
-# positions does not mean having no limit; *Going further* has a remedy.
+# In pieces the bits are about the same everywhere. With 256 at once, they rise a little
+# just beyond the 64 of training, and far more after that. A rotation can be computed
+# for every distance, but what a head does with it was learned, and only up to 63. This
+# is one small model, trained briefly. It shows that having no table of positions does
+# not mean having no limit; *Going further* has a remedy.
 
 # %% [markdown] slide="slide"
 # ## Old against new
@@ -885,11 +885,12 @@ assert at_once[128:].mean() > pieces[3].mean() + 0.5
 # because it has not been measured here.
 
 # %% [markdown]
-# A fair answer takes more than two runs. Both blocks need the same number of parameters
-# and the same stories, each at its best learning rate, with three seeds, against steps
-# and against seconds. Then one part after the other goes back to GPT-2's. All this is
-# written down and waits to be run, 42 trainings, about six hours on one core: `python
-# -m tools.experiments blocks --seeds 0 1 2`. What do you expect it to say?
+# A fair answer takes more than two runs. Both blocks need the same number of
+# parameters, the same stories, their best learning rates and three seeds, and are
+# compared by steps and by seconds. Then one part after the other is replaced by
+# GPT-2's. The program for these 42 trainings is ready but has not been run; it needs
+# about six hours on one core: `python -m tools.experiments blocks --seeds 0 1 2`. What
+# do you expect it to say?
 
 # %% [markdown] slide="slide"
 # ## Going further
@@ -1001,9 +1002,9 @@ for name in ("SmolLM2 135M", "Llama 3 8B"):
 # ### One more change: Qwen3
 #
 # Qwen3 (Qwen Team 2025, section 2) norms every query and every key, head by head,
-# before they are rotated, so that no score can grow without limit. Your model needs one
-# line for that. W_q gives the queries of all heads, so put a norm of each head behind
-# it:
+# before they are rotated, to keep training stable. Your model needs one small module
+# for that. W_q gives the queries of all heads, so put a norm of each head behind it,
+# and behind W_k too:
 
 # %%
 mine.take("12.A", RMSNorm)
@@ -1054,7 +1055,7 @@ assert gap < 1e-6
 # %% [markdown] exercise="12.J"
 # Write the mask, for the last `queries` of `keys` tokens. `window` counts the token
 # itself. The first `sinks` tokens of the text stay visible for all that come after
-# them; what these are good for you will see below.
+# them; you will read below what these are good for.
 
 
 # %% exercise="12.J"
@@ -1101,19 +1102,19 @@ print(f"places 192 to 255: everything seen {at_once[192:].mean().item():.2f} bit
 # %% [markdown]
 # At the far end the window brings the loss back to where it was on short pieces, and no
 # weight has changed: only distances that training has shown are left. Through two
-# layers a character can still hear of one 126 places back, because what it reads has
-# itself read. Mistral 7B (Jiang et al. 2023, arXiv 2310.06825) has such windows, of
-# 4,096 tokens.
+# layers a character can still learn of one 126 places back, because each looks back by
+# 63. Mistral 7B (Jiang et al. 2023, arXiv 2310.06825) has such windows, of 4,096
+# tokens.
 
 # %% [markdown] slide="subslide"
 # ### Attention sinks
 #
 # In many trained models a good part of the weight goes to the first token of the text,
-# whatever it is. A softmax has to give its weight to something, and a head that finds
-# nothing puts it where it does no harm. Such tokens are called **attention sinks**
-# (Xiao et al. 2023), and you have met one: `[CLS]`, in the head of lesson 02. Does the
-# storyteller have one too? It has 32 heads. Guess how much the strongest of them gives
-# to the first token.
+# whatever it is. The usual explanation is that a softmax has to give its weight to
+# something, and a head that finds nothing puts it where it does no harm. Such tokens
+# are called **attention sinks** (Xiao et al. 2023), and you have met something like it:
+# `[CLS]`, in the head of lesson 02. Does the storyteller have one too? It has 32 heads.
+# Guess how much the strongest of them gives to the first token.
 
 # %% tags=["nbval-check-output"]
 shares = [
@@ -1128,23 +1129,23 @@ print(
 )
 
 # %% [markdown]
-# The storyteller has none to speak of. So not every model has sinks, and a small one
-# may do without. Where a model has them, a window that slides away from the first token
-# takes the sink from all heads at once. Xiao and his colleagues report that the loss of
-# large models then rises steeply, and that it is enough to keep the first four tokens
-# in the cache. That is what `sinks` in your mask is for.
+# In this story the storyteller has none to speak of, so not every model shows them.
+# Where a model does, a window that slides away from the first token takes the sink from
+# all heads at once. Xiao and his colleagues report that the loss of large models then
+# rises steeply, and that it is enough to keep the first four tokens in the cache. That
+# is what `sinks` in your mask is for.
 
 # %% [markdown] slide="slide"
 # ### Beyond a laptop, in five numbers
 #
-# Each of the following has a literature of its own. One number for each says what it is
-# for.
+# Each of the following has a literature of its own. For each, one small calculation
+# shows what it is for.
 
 # %% [markdown]
-# **Mixture of experts.** A feed-forward is replaced by several, the experts, and a
-# small layer sends each token to a few of them. So a model can know more than it
-# computes. Mixtral 8x7B (Jiang et al. 2024, arXiv 2401.04088, table 1) has 8 experts in
-# each layer, and a token uses 2.
+# **Mixture of experts.** A feed-forward is replaced by several, the **experts**, and a
+# small layer, the router, sends each token to a few of them. So a model can have many
+# more parameters than a token uses. Mixtral 8x7B (Jiang et al. 2024, arXiv 2401.04088,
+# table 1) has 8 experts in each layer, and a token uses 2.
 
 # %% tags=["nbval-check-output"]
 mixtral = ModernConfig(32_000, 32_768, 4096, 32, 8, 128, 32, 14_336)
@@ -1155,9 +1156,9 @@ print(f"held {(others + 8 * expert) / 1e9:.1f} billion, "
       f"used for a token {(others + 2 * expert) / 1e9:.1f} billion")  # fmt: skip
 
 # %% [markdown]
-# **Long context.** The cache grows with the text, and with 128 thousand tokens it is as
-# large as the model. How RoPE is stretched for such lengths is the subject of *YaRN*
-# (Peng et al. 2023, arXiv 2309.00071).
+# **Long context.** The cache grows with the text. With 131,072 tokens, 16 times as many
+# as Llama 3 was trained on, it would be as large as the model. How RoPE is stretched
+# for such lengths is the subject of *YaRN* (Peng et al. 2023, arXiv 2309.00071).
 
 # %% tags=["nbval-check-output"]
 held = counting.cache_bytes(llama3, 131_072)
@@ -1169,8 +1170,8 @@ print(f"Llama 3 8B, 131,072 tokens: cache {held / 2**30:.0f} GiB, "
 # **Quantisation.** Weights are rounded to a few levels, so that they need fewer bits;
 # each row or small group has a scale of its own. Four bits make eight billion
 # parameters fit into a laptop. Here the matrices of the storyteller's blocks are
-# rounded to 15 levels, row by row, which is the plainest way. Better ones look at what
-# a weight is multiplied with (Frantar et al. 2022, *GPTQ*, arXiv 2210.17323).
+# rounded to 15 levels, row by row, which is the plainest way. Better ones take the
+# inputs of each layer into account (Frantar et al. 2022, *GPTQ*, arXiv 2210.17323).
 
 # %% tags=["nbval-check-output"]
 import copy
@@ -1188,10 +1189,11 @@ print(
 
 # %% [markdown]
 # **Speculative decoding.** A small model guesses some tokens, and the large one checks
-# all of them in a single call; what it would have drawn otherwise is replaced, so the
-# texts have the same distribution. If each guess is accepted with probability α, then
-# with γ guesses a call gives (1 − α^(γ+1)) / (1 − α) tokens on average (Leviathan et
-# al. 2023, arXiv 2211.17192, equation 1).
+# all of them in a single call. The first rejected guess is replaced, by a rule under
+# which the texts have the large model's distribution. If each guess is accepted with
+# probability α, independently of the others, then with γ guesses a call gives (1 −
+# α^(γ+1)) / (1 − α) tokens on average (Leviathan et al. 2023, arXiv 2211.17192,
+# equation 1).
 
 # %% tags=["nbval-check-output"]
 accepted, guesses = 0.8, 4
@@ -1200,8 +1202,8 @@ print(f"{(1 - accepted ** (guesses + 1)) / (1 - accepted):.2f} tokens for each c
 # %% [markdown]
 # **Preference optimisation.** People, or programs, say which of two answers is better,
 # and the model learns to prefer it. DPO (Rafailov et al. 2023, arXiv 2305.18290) needs
-# no reward model: its loss looks at how much more likely than before each answer has
-# become. A model that has not moved pays ln 2.
+# no reward model: its loss compares how much more likely each answer has become since
+# the start. A model that has not changed has the loss ln 2.
 
 # %% tags=["nbval-check-output"]
 for better, worse in ((0.0, 0.0), (2.0, -2.0)):  # nats won by each of two answers
@@ -1210,10 +1212,10 @@ for better, worse in ((0.0, 0.0), (2.0, -2.0)):  # nats won by each of two answe
 
 # %% [markdown] exercise="12.K" slide="slide"
 # You maintain a GPT-2 of lesson 10's kind that answers questions about long documents,
-# on one machine whose memory is full. You may exchange one part of its block for
-# today's, and train again from the start. Which part do you choose, what will it change
-# for your users, and what would you measure before you believe that nothing got worse?
-# Write five or six sentences.
+# on one machine whose memory is full. You may replace one part of its block by today's,
+# and train again from the start. Which part do you choose, what will it change for your
+# users, and what would you measure before you believe that nothing got worse? Write
+# five or six sentences.
 
 # %% [markdown] answer="12.K"
 # ### BEGIN SOLUTION
@@ -1244,8 +1246,8 @@ for better, worse in ((0.0, 0.0), (2.0, -2.0)):  # nats won by each of two answe
 # `config.json` you can say what a model costs before you download it.
 #
 # This is the last lesson. What you have now is a way of working as much as a model:
-# build it small, compare it with something that you did not write, and claim what you
-# have measured. Take a model that you care about, and start with its block.
+# build it small, compare it with something that you did not write, and claim only what
+# you have measured. Take a model that you care about, and start with its block.
 
 # %% [markdown] slide="skip"
 # **References.** Zhang and Sennrich 2019, *Root Mean Square Layer Normalization* (arXiv

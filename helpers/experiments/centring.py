@@ -39,7 +39,7 @@ def with_rms_norms(model: GPT, centred: bool) -> GPT:
         centred: first take the mean out of each vector that the tables and the
             sublayers write to the stream; tokens are scored with the table as it was
 
-    Source: for the step itself Zhang and Sennrich 2019 (arXiv 1910.07467), section 3.
+    Source: for the step itself Zhang and Sennrich 2019 (arXiv 1910.07467), section 4.
     """
     table = model.embedding.weight.detach().clone()
     copied = copy.deepcopy(model)

@@ -50,7 +50,7 @@ class RMSNorm(nn.Module):
         width: of the vectors
         eps: inside the root
 
-    Source: Zhang and Sennrich 2019 (arXiv 1910.07467), section 3.
+    Source: Zhang and Sennrich 2019 (arXiv 1910.07467), section 4.
     """
 
     def __init__(self, width: int, eps: float = 1e-6) -> None:
