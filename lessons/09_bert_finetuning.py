@@ -425,14 +425,14 @@ for hole in ("tired", "because"):
 # %% [markdown] slide="skip"
 # It is almost sure of *because*, and after *too* it offers what an animal can be,
 # *tired* among other things. The real BERT took a million steps of 256 sequences and
-# had a second task, but the principle is the same. Change `steps` to 1,000 and see what
-# it says then.
+# had a second task, but the principle is the same. Change `steps` to 1,000 and ask
+# again.
 
 # %% [markdown] slide="slide"
 # ## A fresh head on a pretrained body
 #
 # `transformers` has a class for each kind of task. The weights of the body come from
-# the **checkpoint**, the saved weights of a trained model. Those of the head can't:
+# the **checkpoint**, the saved weights of a trained model. Those of the head don't:
 # nobody has trained it for your labels.
 
 # %% [markdown] slide="notes"
@@ -563,7 +563,8 @@ check("9.D", first_and_mean)
 #
 # A **bag of words** counts words and forgets their order. **Logistic regression**, a
 # linear layer with a softmax, learns a weight for each word and label. With **TF-IDF**,
-# a word that occurs in few reviews counts more.
+# a word that occurs in few reviews counts more. **Stop words** are frequent ones such
+# as *the*.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: which of these would you have taken without thinking? What does a
@@ -841,8 +842,8 @@ print(f"by mine.evaluate, the first 86: loss {loss:.3f}, accuracy {accuracy:.1%}
 # Both models judged the same 215 reviews, so the gap is computed review by review, with
 # a standard error of its own. On this fold and with this seed, it is more than twice
 # that error. **Macro-F1** is the mean over the labels of F1, a balance of precision and
-# recall. What would you still want to know before you tell anyone? Perhaps how other
-# folds fare: `python -m tools.experiments reviews` trains once for each and pools them.
+# recall. What would you still want to know? Perhaps how other folds fare:
+# `python -m tools.experiments reviews` trains once for each and pools them.
 
 # %% slide="subslide"
 accuracies = {"keyword rule": keyword_accuracy}

@@ -83,12 +83,12 @@ for number in (1, 2):
     print(f"{number}: {continued(beginning, draw=number)}\n")
 
 # %% [markdown] slide="skip"
-# One story is better than another, and the thread gets lost: can you still tell who the
-# bear is? But the sentences hold together, and one thing leads to another. In this
-# lesson you build that model, from the attention of lesson 03 up to the last logit. You
-# train a small one, and watch what it writes on the way. Then your own classes take
-# over the weights of the model above, the **storyteller**, agree with the library's
-# logits to within 0.0001, and go on with your beginning.
+# One story is better than another, and now and then the thread is lost: can you still
+# tell who the bear is? But the sentences hold together, and one thing leads to another.
+# In this lesson you build that model, from the attention of lesson 03 up to the last
+# logit. You train a small one, and watch what it writes on the way. Then your own
+# classes take over the weights of the model above, the **storyteller**, agree with the
+# library's logits to within 0.0001, and go on with your beginning.
 
 # %% [markdown] slide="skip"
 # At the end of this lesson you can
@@ -909,8 +909,8 @@ print(tell("My grandmother never told anybody that she", draws=0, temperature=0.
 # ## Going further
 #
 # From here on everything is optional. You have the whole of GPT-2. What follows makes
-# it fast, sends it into a contest with the LSTM, and tries a task that suits attention
-# better than a state.
+# it faster, sends it into a contest with the LSTM, and tries a task that suits
+# attention better than a state.
 
 # %% [markdown] slide="subslide"
 # ### Bugs from the wild
@@ -1196,9 +1196,9 @@ if steps >= 200:  # shorter curves lie above what the figure shows
 # ### What attention buys: recall
 #
 # Now a task that is all about the past (Arora et al. 2023). The model reads eight pairs
-# of a name and a number. Then the names come again, in another order, and after each it
-# has to give the number. All pairs are new in every text, so nothing can be learned by
-# heart.
+# of a name and a number (a key and a value in the code). Then the names come again, in
+# another order, and after each it has to give the number. All pairs are new in every
+# text, so nothing can be learned by heart.
 
 # %% [markdown] slide="notes"
 # **3 minutes.** Say: play it with four pairs on the board, then wipe them off.
