@@ -16,12 +16,17 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
+ON_LINUX = {
+    "tools/bench/memory.py",
+    "tools/proofs/cluster.py",  # kills a worker that grades
+    "tools/proofs/stand_in.py",
+}
 SOURCES = [
     path
     for folder in ("helpers", "tools", "lessons")
     for path in sorted((ROOT / folder).rglob("*.py"))
     if not path.is_relative_to(ROOT / "tools" / "grading")
-    and path != ROOT / "tools" / "bench" / "memory.py"
+    and path.relative_to(ROOT).as_posix() not in ON_LINUX
 ]
 PORTABLE = ROOT / "tests" / "portable.txt"  # the tests that run on every system
 TESTS = PORTABLE.read_text("utf-8").split()

@@ -53,7 +53,7 @@ for train in (character_models.train_on_characters, recall.train_to_recall):
     briefly(train, "steps", lambda steps: min(steps, 3))
 for search in (decoding.greedy_decode, beam.beam_search):
     briefly(search, "max_new_tokens", lambda count: min(count, 3))
-for read in (fine_tuning.fine_tune, reviews.in_order, small_trials.below):
+for read in (fine_tuning.fine_tune, small_trials.below):
     briefly(read, "rows", lambda rows: rows[:16])
 """
 OURS = re.compile(r"exercise \d+\.[A-Z]")

@@ -189,12 +189,12 @@ def in_float32(answer: Any) -> Any:
     """A function or module class that computes in float32, whatever it is given."""
     if not isinstance(answer, type):
         return lambda *args, **options: answer(
-            *(in_dtype(arg, SINGLE) for arg in args),
-            **{name: in_dtype(value, SINGLE) for name, value in options.items()},
+            *map(_single, args),
+            **{name: _single(value) for name, value in options.items()},
         )
 
     def forward(self: Any, *args: Any, **options: Any) -> Any:
-        args = tuple(in_dtype(arg, SINGLE) for arg in args)
+        args = tuple(map(_single, args))
         if vars(self).get("within"):
             return answer.forward(self, *args, **options)
         state = dict(self.named_parameters()) | dict(self.named_buffers())
@@ -206,6 +206,13 @@ def in_float32(answer: Any) -> Any:
             vars(self)["within"] = False
 
     return type(answer.__name__, (answer,), {"forward": forward})
+
+
+def _single(value: Any) -> Any:
+    """An argument in float32; also the tensors in tuples and lists."""
+    if type(value) in (tuple, list):
+        return type(value)(map(_single, value))
+    return in_dtype(value, SINGLE)
 
 
 def _own(value: Any) -> Any:

@@ -72,13 +72,16 @@ looking inside a language model, not for using its answers.
 NOTES = {
     "world": "Stories that `tools/corpora/stories` tells: a simulator of our own that "
     "keeps\ntrack of who is where and what lies in what, with sentence patterns "
-    "written by hand.\nTwo stories in five leave out their beginning, as readers' "
-    "prompts do.\nNo story was read more than twice.",
+    "written by hand.\n{read}",
     "both": "By turns stories of `tools/corpora/stories`, a simulator of our own, and "
     "books in\nthe public domain, which are books of their time, with its attitudes.",
     "books": "Books in the public domain, which are books of their time, with its "
     "attitudes.",
 }
+CUT = (
+    "Two stories in five leave out their beginning, as readers' prompts do.\nNo story "
+    "was read more than twice."
+)
 
 
 def story_card(facts: dict) -> str:
@@ -102,5 +105,7 @@ def story_card(facts: dict) -> str:
         millions=facts["parameters"] / 1e6,
         step_tokens=settings["batch_size"] * settings["context"],
         repeats="\n".join(repeats),
-        text_notes=NOTES[settings["text"]],
+        text_notes=NOTES[settings["text"]].format(
+            read=CUT if facts.get("from_the_middle") else "No story was read twice."
+        ),
     )

@@ -19,7 +19,7 @@ from tools.pretrain.export import (
     measure,
 )
 from tools.pretrain.settings import settings_of, write_atomically, write_text
-from tools.pretrain.stories import held_out_stories
+from tools.pretrain.stories import FROM_THE_MIDDLE, held_out_stories
 from tools.pretrain.story_card import story_card
 from tools.pretrain.training import read_checkpoint
 
@@ -42,6 +42,7 @@ def export_storyteller(folder: Path, target: Path) -> None:
         "landings": state.get("landings", []),
         "minutes": round(state["seconds"] / 60, 1),
         "parameters": load_exported(target)[0].num_parameters(),
+        "from_the_middle": FROM_THE_MIDDLE,
         "tokens_read": state["step"] * settings.batch_size * settings.context,
         **held_out(target),
         "curve": state["curve"],

@@ -79,7 +79,7 @@ def _cases(seed: int) -> list[Case]:
         case("two new tokens after seven", (2, 4, 2, 6), [7, 8]),
         case("positions in any order", (3, 4, 10), [9, 2, 0, 5]),
         case("another base", (2, 3, 4, 6), None, 50.0),
-        case("one token far from the start", (1, 2, 1, 8), [1000]),
+        case("one token far from the start", (1, 2, 1, 8), [100]),
         case("float32", (2, 3, 5, 6), None, 100.0, torch.float32),
         case("the gradient", (2, 3, 4), [3, 4, 5], gradient=True),
     ]
