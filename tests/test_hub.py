@@ -21,8 +21,8 @@ from nbgrader.coursedir import CourseDirectory
 
 from helpers.checks import progress
 from tools.grading import release as releasing
+from tools.hub import CAME_WITH_IT, collect, config, feedback
 from tools.hub import __main__ as hub_tool
-from tools.hub import collect, config, feedback
 from tools.hub.config import Class, HubError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -225,7 +225,7 @@ def inbound(tmp_path):
     came = tmp_path / f"anna+{LESSON}+2026-11-23 10:00:00.000000 UTC+abc"
     came.mkdir()
     (came / f"{LESSON}.ipynb").write_text("{}")
-    for name in collect.KEPT:
+    for name in CAME_WITH_IT:
         (came / name).write_text("x")
     return came, secret, tmp_path / "to"
 
@@ -248,7 +248,7 @@ def test_what_belongs_to_a_submission_is_collected_and_nothing_else(inbound):
     (came / "more").mkdir()
     (came / "big.bin").write_bytes(b"x" * 1000)
     collector().do_copy(str(came), str(to))
-    assert {path.name for path in to.iterdir()} == {f"{LESSON}.ipynb", *collect.KEPT}
+    assert {path.name for path in to.iterdir()} == {f"{LESSON}.ipynb", *CAME_WITH_IT}
 
 
 def test_a_submission_does_not_fill_the_memory(inbound, monkeypatch):

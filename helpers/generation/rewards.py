@@ -44,13 +44,24 @@ class StarReader:
 class EndingReader:
     """How likely a story is to end well, by the words and pairs of words at its end."""
 
-    def __init__(self) -> None:
-        """Learn from the first `LABELLED` bundled stories; the others are held out."""
-        stories = load_stories()
-        self.held_out = stories[LABELLED:]
-        self.model: Any = BAGS["TF-IDF of words and pairs"]()
-        labels = [story.happy for story in stories[:LABELLED]]
-        self.model.fit(_ends([story.text for story in stories[:LABELLED]]), labels)
+    def __init__(
+        self,
+        stories: Sequence[HeldOutStory] | None = None,
+        bag: str = "TF-IDF of words and pairs",
+    ) -> None:
+        """Learn from stories whose endings are known.
+
+        Args:
+            stories: by default the first `LABELLED` bundled ones; the others are then
+                in `held_out`
+            bag: a name in `helpers.reading.baselines.BAGS`
+        """
+        bundled = load_stories() if stories is None else []
+        learned = bundled[:LABELLED] if stories is None else stories
+        self.held_out = bundled[LABELLED:]
+        self.model: Any = BAGS[bag]()
+        labels = [story.happy for story in learned]
+        self.model.fit(_ends([story.text for story in learned]), labels)
 
     def __call__(self, texts: Sequence[str]) -> Tensor:
         """(N,): the probability of a happy end, by the last `ENDING` words."""

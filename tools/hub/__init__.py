@@ -6,3 +6,5 @@ feedback.py  the pages of `make grade`, on their way to students through the exc
 client.py    what a person's browser asks of a hub: for the test and the measurement
 measure.py   memory and time for each student: `python -m tools.hub measure`
 """
+
+CAME_WITH_IT = ("timestamp.txt", "submission_secret.txt")  # nbgrader's, of a submission

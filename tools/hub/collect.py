@@ -14,13 +14,12 @@ from nbgrader.exchange.default import ExchangeCollect
 from traitlets import Bool
 
 from tools.grading.restore import MOST
+from tools.hub import CAME_WITH_IT
 
 try:
     import pwd
 except ImportError:  # Windows, where nbgrader has no exchange
     pwd = None
-
-KEPT = ("timestamp.txt", "submission_secret.txt")  # beside notebooks
 
 
 class Collect(ExchangeCollect):
@@ -59,7 +58,7 @@ class Collect(ExchangeCollect):
     def _files(self, folder: int) -> list[tuple[str, bytes]]:
         found, room = [], MOST
         for name in sorted(os.listdir(folder)):
-            if not name.endswith(".ipynb") and name not in KEPT:
+            if not name.endswith(".ipynb") and name not in CAME_WITH_IT:
                 continue
             try:
                 found.append((name, _content(name, folder, room)))
@@ -82,7 +81,7 @@ def _content(name: str, folder: int, room: int) -> bytes:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     with open(os.open(name, flags, dir_fd=folder), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError("it is no file")
+            raise OSError("it is not a regular file")
         content = file.read(room + 1)
     if len(content) > room:
         raise OSError(f"a submission has at most {MOST / 1e6:.0f} MB")

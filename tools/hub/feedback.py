@@ -10,13 +10,10 @@ from pathlib import Path
 
 from helpers.files import write_whole
 from tools.grading import runner
+from tools.hub import CAME_WITH_IT
 from tools.hub.config import HubError, role_environment
 
 GRADED = "submitted-graded"  # where `make grade SUBMISSIONS=submitted` writes
-CAME_WITH_IT = (
-    "timestamp.txt",
-    "submission_secret.txt",
-)  # the student's
 LONGEST = 1000  # bytes of these: a secret has 128
 
 

@@ -12,11 +12,11 @@ from statistics import median
 
 import torch
 from tokenizers import Tokenizer
-from torch import Tensor
 from transformers import GPT2LMHeadModel
 
-from helpers.reading.baselines import BAGS
-from tools.corpora.stories import Recall, Story, tell
+from helpers.corpora.stories import HeldOutStory
+from helpers.generation.rewards import EndingReader
+from tools.corpora.stories import Recall, tell
 from tools.corpora.stories.telling import PATTERNS
 from tools.corpora.stories.words import BOYS, GIRLS
 from tools.pretrain.settings import END
@@ -75,7 +75,6 @@ SHORT, LONG = 60, 230  # tokens of a sample; of a whole story
 BEST_OF = 16
 BLIND = 50  # texts of each kind on the sheet of a blind reader
 REAL = 300  # held-out stories beside which the samples are measured
-ENDING = 50  # words at the end of a story that tell how it ends
 LABELLED = 3000  # stories from which the reader of endings learns
 JUDGED = 1000  # and on which it is judged
 
@@ -181,36 +180,10 @@ def is_broken(text: str, ended: bool) -> bool:
     return not ended or len(set(long)) < len(long) or not known_words() >= set(small)
 
 
-class EndingReader:
-    """How likely a story is to end well, by the words and pairs of words at its end."""
-
-    def __init__(self, bag: str = "TF-IDF of words and pairs", first: int = 0):
-        """Learn from stories whose endings are known.
-
-        Args:
-            bag: a name in `helpers.reading.baselines.BAGS`
-            first: the seed of the first of them
-        """
-        stories = [tell(seed) for seed in range(first, first + LABELLED)]
-        self.model = BAGS[bag]()
-        self.model.fit(
-            self._ends([s.text() for s in stories]), [s.happy for s in stories]
-        )
-
-    def __call__(self, texts: list[str]) -> Tensor:
-        """(N,): the probability of a happy ending."""
-        return torch.from_numpy(self.model.predict_proba(self._ends(texts))[:, 1])
-
-    @staticmethod
-    def _ends(texts: list[str]) -> list[str]:
-        """The last words of each text."""
-        return [" ".join(text.split()[-ENDING:]) for text in texts]
-
-    def accuracy(self, stories: list[Story]) -> float:
-        """The share of stories whose ending it tells."""
-        happy = torch.tensor([story.happy for story in stories])
-        read = self([story.text() for story in stories]) > 0.5
-        return (read == happy).double().mean().item()
+def labelled(first: int, count: int) -> list[HeldOutStory]:
+    """Stories with their endings, from the seed `first` on."""
+    told = [tell(seed) for seed in range(first, first + count)]
+    return [HeldOutStory(story.text(), story.happy) for story in told]
 
 
 def sample_table(model: GPT2LMHeadModel, tokenizer: Tokenizer, seeds: int) -> dict:
@@ -239,9 +212,9 @@ def sample_table(model: GPT2LMHeadModel, tokenizer: Tokenizer, seeds: int) -> di
 
 def story_table(model: GPT2LMHeadModel, tokenizer: Tokenizer) -> dict:
     """Whole stories: how long they are, how they end, and what the best of 16 wins."""
-    reward = EndingReader()
-    judge = EndingReader(bag="word counts", first=LABELLED)  # has read others
-    heard = [tell(seed) for seed in range(HELD_OUT, HELD_OUT + JUDGED)]
+    reward = EndingReader(labelled(0, LABELLED))
+    judge = EndingReader(labelled(LABELLED, LABELLED), "word counts")  # has read others
+    heard = labelled(HELD_OUT, JUDGED)
     prompts = [prompt for prompt in PROMPTS for _ in range(BEST_OF)]
     rows = []
     for start in range(0, len(prompts), 4 * BEST_OF):
