@@ -612,6 +612,18 @@ def test_two_parts_that_are_one_object_are_found():
     assert "one object" not in str(judge("99.4", typed(source, "Scale")))
 
 
+def test_a_result_that_is_there_in_some_cases_only_stops_no_check():
+    exercise = engine.find("12.G")
+
+    class LastPairAlone(exercise.references[0]):
+        def kept(self, past, new):
+            return new[-1]
+
+    report = engine.examine(exercise, (LastPairAlone,))
+    assert report.outcome == "wrong"
+    assert "keys of layer 0: expected" in str(report)
+
+
 # --- float32 --------------------------------------------------------------------------
 
 

@@ -31,7 +31,11 @@ def _related(trial: Trial) -> Iterator[str]:
     for name in wrong[0][2]:
         if name not in wrong[0][0] or name.startswith(NOT_RESULTS):
             continue
-        some = [(got[name], want[name]) for got, want, bad in wrong if name in bad]
+        some = [
+            (got[name], want[name])
+            for got, want, bad in wrong
+            if name in bad and name in got
+        ]
         axes = trial.answer.returns.get(name, "")
         if said := relation(*zip(*some, strict=True), axes):
             yield f"{name}: {said}"

@@ -106,7 +106,7 @@ def hands(d_head: int, base: float, positions: int) -> Figure:
 
 def _bottom(axes: Axes, parts: Parts) -> None:
     """Ids become vectors; the frame of the block."""
-    same = "thin and grey: the same on both sides"
+    same = "thin and grey: the same on both sides,\nbut for the biases"
     if parts is OLD:
         axes.text(-1.1, -0.3, same, color="#555555", fontsize=9, va="center")
     axes.text(MIDDLE, -0.2, "ids", ha="center", va="center")

@@ -110,7 +110,7 @@ def _look(
     seen: dict[str, Any] = {"biases": f"in {len(biased)} of four parts"}
     result = call(x, past, mask)
     if not (isinstance(result, tuple | list) and len(result) == 2):
-        return Look({**seen, "result": result})
+        return Look({**seen, "output": result})  # and no keys, no values
     output, pair = result
     seen["output"] = output
     if isinstance(pair, tuple | list | Tensor) and len(pair) == 2:
@@ -276,6 +276,19 @@ def _turned_output(self: Any, mixed: Tensor, places: Tensor) -> Tensor:
     return self.rotate(output, places)
 
 
+def _turned_again(self: Any, past: Pair | None, key: Tensor, value: Tensor) -> Pair:
+    """All keys are turned once the past is there, whose keys are turned already."""
+    keys, values = Course.append(self, past, key, value)
+    return self.rotate(keys, torch.arange(keys.shape[2])), values
+
+
+def _wide_queries(self: Any, config: ModernConfig) -> dict[str, tuple[int, int]]:
+    """W_q and W_o as wide as the model."""
+    width, few = config.d_model, config.num_kv_heads * config.d_head
+    return dict(zip(PARTS, ((width, width), *2 * ((width, few),), (width, width)),
+                    strict=True))  # fmt: skip
+
+
 class _TurnedLate(Course):
     """Keys are kept as they are, and all of them are turned in each call."""
 
@@ -284,6 +297,19 @@ class _TurnedLate(Course):
     def serve(self, keys: Tensor, values: Tensor) -> Pair:
         turned = self.rotate(keys, torch.arange(keys.shape[2]))
         return Course.serve(self, turned, values)
+
+
+class _KeptAsTheyWere(Course):
+    """The right output; what is kept of the new keys was never turned."""
+
+    def project(self, x: Tensor, places: Tensor) -> tuple[Tensor, ...]:
+        self.raw = Course.project(self, x, places)[1]
+        return Course.project(self, x, places)
+
+    def kept(self, everything: Pair, key: Tensor, value: Tensor) -> Pair:
+        keys, values = everything
+        old = keys[:, :, : keys.shape[2] - self.raw.shape[2]]
+        return torch.cat([old, self.raw], 2), values
 
 
 def _over_the_tokens(self: Any, x: Tensor, places: Tensor) -> Tensor:
@@ -300,6 +326,21 @@ def _given_ignored(
     self: Any, mask: Tensor | None, queries: int, keys: int
 ) -> Tensor | None:
     return no_future(queries, keys)
+
+
+def _inverted(self: Any, mask: Tensor | None, queries: int, keys: int) -> Tensor:
+    seen = torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
+    return ~(seen if mask is None else mask)
+
+
+def _own_inverted(self: Any, mask: Tensor | None, queries: int, keys: int) -> Tensor:
+    return _inverted(self, None, queries, keys) if mask is None else mask
+
+
+def _unscaled(
+    self: Any, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
+) -> Tensor:
+    return attention(query * query.shape[-1] ** 0.5, keys, values, mask)
 
 
 def _corner(self: Any, mask: Tensor | None, queries: int, keys: int) -> Tensor:
@@ -369,6 +410,13 @@ MISTAKES = (
         "The heads are d_model / num_heads wide, not d_head.",
         "The configuration says how wide a head is. Where do you use it?",
         swap(sizes=_divided),
+    ),
+    mistake(
+        "queries as wide as the model",
+        "W_q makes vectors of d_model numbers, whatever the number and width of the "
+        "heads.",
+        "How many numbers do all heads of queries have together?",
+        swap(sizes=_wide_queries),
     ),
     mistake(
         "repeated heads kept",
@@ -458,6 +506,18 @@ MISTAKES = (
         _TurnedLate,
     ),
     mistake(
+        "the past rotated again",
+        "The keys of the past were rotated already, and were rotated once more.",
+        "Which keys are new, and which has an earlier call rotated?",
+        swap(turn=_turning(0), append=_turned_again),
+    ),
+    mistake(
+        "keys kept unrotated",
+        "The keys came back as they were before the rotation.",
+        "Which keys does the next call expect, by the docstring?",
+        _KeptAsTheyWere,
+    ),
+    mistake(
         "base left at its default",
         "The angles have the base 10,000, whatever the configuration says.",
         "Which argument of `rotate` did you leave out?",
@@ -486,6 +546,19 @@ MISTAKES = (
         "The first new token sees only the first key: the mask ignores the past.",
         "Draw the mask for two new tokens after five: two rows, seven columns.",
         swap(mask=_corner),
+    ),
+    mistake(
+        "mask upside down",
+        "True was taken for *may not attend*.",
+        "In this course True means: may attend.",
+        swap(mask=_inverted),
+        swap(mask=_own_inverted),
+    ),
+    mistake(
+        "not divided by the root of d_head",
+        "The scores were not divided by the root of d_head.",
+        "What does `attention` do between the product and the softmax?",
+        swap(mix=_unscaled),
     ),
     mistake(
         "new before old",

@@ -94,11 +94,18 @@ def _flops(
     tables: int = 1,
     norms: int = 0,
     tokens: Callable = lambda length: length,
+    width: Callable = _width,
+    more: Callable = lambda facts: 0,
 ) -> int:
     matrices = _count(
-        facts, layer_norms=2 * norms, last_norm=norms, tables=lambda facts: tables
+        facts,
+        layer_norms=2 * norms,
+        last_norm=norms,
+        tables=lambda facts: tables,
+        width=width,
+        more=more,
     )
-    looked = looks * facts["num_hidden_layers"] * heads(facts) * _width(facts)
+    looked = looks * facts["num_hidden_layers"] * heads(facts) * width(facts)
     return each * (matrices + looked * tokens(length))
 
 
@@ -108,8 +115,8 @@ def _cases(seed: int) -> list[Case]:
     def between(low: int, high: int) -> int:
         return int(torch.randint(low, high + 1, (), generator=draw))
 
-    def facts(tied: bool, head_dim: int | None = None) -> dict[str, Any]:
-        few, groups = between(2, 4), between(2, 3)
+    def facts(tied: bool, groups: int, head_dim: int = 0) -> dict[str, Any]:
+        few = between(2, 4)
         heads = few * groups
         found = {
             "vocab_size": between(50, 90),
@@ -119,14 +126,18 @@ def _cases(seed: int) -> list[Case]:
             "num_attention_heads": heads,
             "num_key_value_heads": few,
             "tie_word_embeddings": tied,
+            # What a config.json holds besides, and `read_config` asks for.
+            "model_type": "llama",
+            "max_position_embeddings": between(200, 300),
+            "rms_norm_eps": 1e-5,
         }
         return found | ({"head_dim": head_dim} if head_dim else {})
 
     wide = 2 * between(20, 30)
     some = {
-        "tied": facts(True),
-        "not tied": facts(False),
-        "a width of a head of its own": facts(False, wide),
+        "tied": facts(True, 3),
+        "not tied": facts(False, 2),
+        "a width of a head of its own": facts(False, 3, wide),
     }
     cases = [Case(name, (one,), inputs=("facts",), of=0) for name, one in some.items()]
     for of, what in ((1, "the cache"), (2, "a token")):
@@ -214,6 +225,14 @@ COUNT = (
         "The width of a head was always found by division.",
         "What if head_dim is there?",
         counting(width=_by_division),
+    ),
+    mistake(
+        "a table of positions",
+        "A vector was counted for each position.",
+        "Where does this model keep what it knows of positions?",
+        counting(
+            more=lambda facts: facts["max_position_embeddings"] * facts["hidden_size"]
+        ),
     ),
     mistake(
         "one layer",
@@ -312,6 +331,21 @@ FLOPS = (
         "The product that scores all tokens is missing.",
         "Which matrix gives the logits, also where it is tied?",
         working(tables=0),
+        of=2,
+    ),
+    mistake(
+        "operations with a width by division",
+        "The width of a head was always found by division.",
+        "What if head_dim is there?",
+        working(width=_by_division),
+        of=2,
+    ),
+    mistake(
+        "two for each parameter",
+        "Two operations were counted for every parameter, and what depends on the "
+        "length is missing.",
+        "Which parameters are no entries of a matrix that is multiplied?",
+        lambda facts, length: 2 * _count(facts),
         of=2,
     ),
     mistake(

@@ -11,6 +11,7 @@ from helpers.exercises.kit import exchanging, normal
 from helpers.exercises.modern.attention import GroupedQueryAttention, Pair
 from helpers.exercises.modern.feed_forward import SwiGLU
 from helpers.exercises.modern.norm import RMSNorm
+from helpers.models.gpt import initialise
 from helpers.models.modern import ModernConfig
 from helpers.models.positions import positional_encoding
 
@@ -49,6 +50,7 @@ class ModernGPT(nn.Module):
         self.layers = self.stack()
         self.norm = RMSNorm(config.d_model, config.eps)
         self.output = nn.Linear(config.d_model, config.vocab_size, bias=self.biased)
+        self.apply(initialise)  # it may train where a student's own is not there yet
 
     def stack(self) -> Any:
         """As many blocks as asked for."""
@@ -116,7 +118,7 @@ def _prepare(call: nn.Module) -> None:
 def _look(call: Any, ids: Tensor, past: Tensor | None, mask: Tensor | None) -> Look:
     """Past comes as one tensor (L, 2, B, H_kv, S, K)."""
     if not isinstance(call.layers, nn.ModuleList):
-        return Look({"layers": f"of type {type(call.layers).__name__}"})
+        return Look({"part layers": f"a {type(call.layers).__name__}"})
     biased, tied = (getattr(call, name, None) for name in ("biased", "tied"))
     output = getattr(call, "output", None)
     if biased is None:
@@ -124,10 +126,10 @@ def _look(call: Any, ids: Tensor, past: Tensor | None, mask: Tensor | None) -> L
     if tied is None:
         tied = getattr(output, "weight", None) is call.embedding.weight
     if tied:
-        return Look({"tables of tokens": "one"})
+        return Look({"part layers": "a ModuleList", "part tables of tokens": "one"})
     seen = {
-        "tables of tokens": "two",
-        "layers": "of type ModuleList",
+        "part layers": "a ModuleList",
+        "part tables of tokens": "two",
         "different layers": len({id(layer) for layer in call.layers}),
         "parameters": sum(value.numel() for value in call.parameters()),
         "bias of the output": "there" if biased else "none",
@@ -142,7 +144,7 @@ def _look(call: Any, ids: Tensor, past: Tensor | None, mask: Tensor | None) -> L
         )
         seen["the past"] = "as it was" if same else "changed"
     if not (isinstance(result, tuple | list) and len(result) == 2):
-        return Look({**seen, "result": result})
+        return Look({**seen, "logits": result})
     logits, new = result
     seen["logits"] = logits
     if not isinstance(new, tuple | list):

@@ -62,13 +62,11 @@ def _look(call: Any, x: Tensor, gain: Tensor) -> Look:
         if isinstance(call, nn.Module)
         else {}
     )
-    seen: dict[str, Any] = {"parameters": str(learned)}
-    if set(learned) != {"weight"}:
-        return Look({**seen, "output": None})
+    seen: dict[str, Any] = {"part parameters": str(learned)}
+    if set(learned) != {"weight"} or call.weight.shape != gain.shape:
+        return Look(seen)
     ones = bool((call.weight.detach() == 1).all())
     seen["weight of a new module"] = "ones" if ones else "not all ones"
-    if call.weight.shape != gain.shape:
-        return Look({**seen, "output": None})
     for name, numbers in (("output", gain.to(x)), (PLAIN, torch.ones_like(gain).to(x))):
         seen[name] = functional_call(call, {"weight": numbers}, (x,))
     return Look(seen)

@@ -10,6 +10,7 @@ from helpers.checks.exercise import (
     Answer,
     Case,
     Exercise,
+    Look,
     Property,
     mistake,
     value_cases,
@@ -56,6 +57,13 @@ def _rotate(
     return join(*turn(*cut(x), angles.cos().to(x), angles.sin().to(x)))
 
 
+def _with_dtype(call: Callable, *args: Any) -> Look:
+    """Wider numbers than those that came in would not go with the values."""
+    rotated = call(*args)
+    kind = str(getattr(rotated, "dtype", type(rotated).__name__))
+    return Look({"dtype": kind.removeprefix("torch."), "rotated": rotated})
+
+
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
@@ -80,7 +88,14 @@ def _cases(seed: int) -> list[Case]:
         case("positions in any order", (3, 4, 10), [9, 2, 0, 5]),
         case("another base", (2, 3, 4, 6), None, 50.0),
         case("one token far from the start", (1, 2, 1, 8), [100]),
-        case("float32", (2, 3, 5, 6), None, 100.0, torch.float32),
+        case(
+            "float32",
+            (2, 3, 5, 6),
+            [0, 1, 2, 3, 500],
+            100.0,
+            torch.float32,
+            look=_with_dtype,
+        ),
         case("the gradient", (2, 3, 4), [3, 4, 5], gradient=True),
     ]
 
@@ -142,10 +157,24 @@ MISTAKES = (
     mistake(
         "neighbours as pairs",
         "Features 2i and 2i + 1 were turned together: this is the other convention.",
-        "Which two features make pair i here? The figure shows it.",
+        "Which two features make pair i, by the text of the exercise?",
         swap(cut=_neighbours, join=_between),
         swap(cut=_neighbours),
+    ),
+    mistake(
+        "put together alternately",
+        "The right features were turned together, but their halves came back "
+        "interleaved: a, b, a, b.",
+        "The first half of a vector holds all the a. What does `torch.stack` make?",
         swap(join=_between),
+    ),
+    mistake(
+        "in float64",
+        "What comes back is float64 although x is float32: scores and values would not "
+        "go together.",
+        "Which of your tensors has to take the dtype of x, before it is multiplied?",
+        swap(join=lambda first, second: _beside(first, second).double()),
+        swap(turn=lambda a, b, cos, sin: _turned(a.double(), b.double(), cos, sin)),
     ),
     mistake(
         "turned backwards",
@@ -304,6 +333,12 @@ EXERCISES = (
                 "The right features meet, but each pair turns the other way.",
                 "Which of the two features of a pair is the first?",
                 (1, 3, 5, 7, 0, 2, 4, 6),
+            ),
+            mistake(
+                "counted from 1",
+                "These places are counted from 1.",
+                "Which number does the first feature have?",
+                (1, 3, 5, 7, 2, 4, 6, 8),
             ),
             mistake(
                 "halves exchanged",
