@@ -15,9 +15,9 @@
 # every part on it has been exchanged.
 
 # %% [markdown] slide="notes"
-# Leave 12.C, 12.E to 12.G, the training and all below Going further for the lab. Usual
-# trouble: which features make a pair, `repeat` for `repeat_interleave`, positions that
-# start again under a cache.
+# Leave 12.C, 12.E to 12.G and all below Going further for the lab. Usual trouble: which
+# features make a pair, `repeat` for `repeat_interleave`, positions that start again
+# under a cache.
 
 # %% [markdown] slide="skip"
 # At the end of this lesson you can
@@ -38,7 +38,7 @@
 # them aloud, then look for them.
 #
 # Expect: two norms, an attention, a feed-forward. Then somebody sees that `k_proj` is
-# three times as narrow as `q_proj`.
+# a third as wide as `q_proj`.
 #
 # Say: count with me what is new. RMS, no biases, a third matrix in the feed-forward,
 # and few keys.
@@ -135,7 +135,8 @@ show_figure(
 # Expect: a moment for the root of 12.5. Layer norm gives −1 and 1, and most are
 # surprised that any other two numbers that rise give the same.
 #
-# Say: RMS norm keeps the direction of the vector and changes its length alone.
+# Say: before its gain, RMS norm changes a vector's length alone; layer norm changes its
+# direction too.
 
 # %% [markdown] slide="skip"
 # Two things are gone, the subtraction of the mean and the bias. The authors suspected
@@ -347,7 +348,7 @@ show_figure(
 # 2 from position 3, and which would tell 200 from 2,000?
 #
 # Expect: the first, and the last. Somebody asks what happens after a full turn of the
-# first: it repeats, like the hand of a clock.
+# first: it comes round again, like the hand of a clock.
 #
 # Say: a fast pair sees the neighbours, a slow pair the rough place. All turn at once.
 
@@ -777,7 +778,7 @@ for heads in (6, 2, 1):
 # **1 minute.** Ask: GPT-2 has 124 million parameters. How many more, in per cent, would
 # a second table be? And for Llama 3?
 #
-# Expect: far too little for GPT-2. It is 31 %, and 6.5 % for the large one.
+# Expect: far too little for GPT-2. It would add 31 % there, and is 6.5 % of Llama 3 8B.
 #
 # Say: so one ties where the table is a large part of the model.
 
