@@ -761,9 +761,9 @@ for heads in (6, 2, 1):
     assert held == 2 * heads * 24 * 40 * 4  # float32
 
 # %% [markdown] slide="skip"
-# What does it cost in quality? Ainslie and his colleagues merged the heads of keys and
-# values of the largest T5, an encoder-decoder, and trained it on with 5 % of the first
-# training's work. Their average over seven tasks (table 1) is 47.2 with all heads, 47.1
+# What does it cost in quality? Ainslie and his colleagues merged heads of keys and
+# values in the decoder of the largest T5, and trained it on with 5 % of the first
+# training's work. Its average over seven tasks (table 1) is 47.2 with all heads, 47.1
 # with eight and 46.6 with one. This lesson has not measured it.
 
 # %% [markdown] slide="slide"
