@@ -121,7 +121,7 @@ def test_a_speaker_has_notes_and_the_plan_of_45_minutes(name):
 # --- the form of a class --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [f"{number:02}" for number in range(12)])
+@pytest.mark.parametrize("number", [f"{number:02}" for number in range(13)])
 def test_these_lessons_have_the_form_of_a_class(number):
     assert number in [name[:2] for name in CLASSES]
 
