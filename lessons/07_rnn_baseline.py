@@ -209,8 +209,8 @@ for context, table in tables.items():
 
 # %% [markdown] slide="skip"
 # 2.44 bits, without any training. Look again at the bits of the LSTM's last line: this
-# is an honest rival. But with five and six characters it gets worse again. So it can't
-# use what stands further back, and from *it* to *animal* it would need 40 characters.
+# is an honest rival. But with five and six characters it gets worse again. So, mixed
+# like this, it gains nothing from further back, and from *it* to *animal* it is 40.
 # We want a memory that **sums up** what was read, and learns what is worth keeping.
 
 # %% [markdown] slide="slide"
@@ -881,19 +881,20 @@ assert abs(bits["lstm"] - backing_off[4]) < 0.08
 # %% [markdown] slide="notes"
 # **3 minutes.** Ask: what would you write into the abstract of your paper?
 #
-# Expect: "networks beat counting". Only one of the three does.
+# Expect: "networks beat counting". One of the three beats this table, by a tenth.
 #
 # Say: the table of 1991 beats the plain RNN, and the LSTM is level with it. What the
 # networks have, in exchange: a size that does not grow with the text, and a vector that
 # gradients go through, so that a translator can be built on it.
 
 # %% [markdown] slide="skip"
-# On a text of this size, and after these 1,000 steps, a table of counts beats the plain
-# RNN and is level with the LSTM, and only the GRU is better, by about a tenth of a bit.
+# On a text of this size, and after these 1,000 steps, our table of counts beats the
+# plain RNN and is level with the LSTM. The GRU is better, by about a tenth of a bit,
+# but so is a table of four characters that mixes by the rule of Kneser and Ney: 2.33.
 # At this learning rate the gated networks are ahead of the plain one step for step, but
-# a step of theirs costs more, so look at the plot on the right as well. All this is one
-# seed, one size, one learning rate and one length of training, so it says what happened
-# here, and not which network is the best.
+# a step of theirs costs more: see the plot on the right. All this is one seed, one
+# size, one learning rate and one length of training, so it says what happened here, and
+# not which network is the best.
 #
 # So is a network worth the trouble? Not for these bits. Not for its size either: the
 # LSTM has more weights than the table has counts. But the table grows with every new
@@ -1011,11 +1012,11 @@ assert typical["rnn", "h"][39] < 0.1 * typical["gru", "h"][39]
 # %% [markdown] slide="skip"
 # The RNN's curve is nearly straight on the log scale, which means that each step takes
 # about the same share away, and at 40 characters about a hundred-thousandth is left. An
-# LSTM has two states to ask about, and its cell lasts longer than its hidden state. It
-# fades, too, and so does the GRU, but over 40 characters, about a line of a sonnet, the
-# cell and the GRU keep far more than ten times as much as the plain RNN. These are
-# three networks, from one seed each. And none of this says that a network uses what is
-# left, only that it is there to be used.
+# LSTM has two states to ask about, and here more is left of its cell than of its hidden
+# state. It fades, too, and so does the GRU, but over 40 characters, about a line of a
+# sonnet, the cell and the GRU keep far more than ten times as much as the plain RNN.
+# These are three networks, from one seed and at one learning rate. And none of this
+# says that a network uses what is left, only that it is there to be used.
 
 # %% [markdown] slide="slide"
 # ## What the Transformer changes
@@ -1329,9 +1330,9 @@ show_figure(
 # sample has no rhyme and no thread; it does not explain misspelt words. Nearer causes
 # are known: dropout was active while it was written, which costs bits here, too, and
 # 94,081 characters are little to learn a language from. A table of counts that looks
-# back four characters needs no more bits than our LSTM, so most of what these networks
-# know lies close by. To settle it I would change one thing at a time, dropout off, ten
-# times the text, an LSTM of the same size, and compare bits over several seeds.
+# back four characters needs no more bits than our LSTM, so bits like these can be had
+# from what lies close by. To settle it I would change one thing at a time, dropout off,
+# ten times the text, an LSTM of the same size, and compare bits over several seeds.
 #
 # **Rubric (3 points).** 1: reads the influence as a distance and relates it to the
 # length of words or lines. 1: names a nearer cause with a number from this lesson
@@ -1386,8 +1387,8 @@ for name, values in echoes.items():
 # length T, rate, dropout 0. Which network gains most, and where does the table stay?
 #
 # **References.** Rumelhart, Hinton and Williams 1986, for back-propagation; Elman 1990,
-# *Finding Structure in Time*. Witten and Bell 1991, for the table; Chen and Goodman
-# 1998, for its interpolation. Hochreiter and Schmidhuber 1997, *Long Short-Term
+# *Finding Structure in Time*. Witten and Bell 1991 and Kneser and Ney 1995, for tables;
+# Chen and Goodman 1998, on both. Hochreiter and Schmidhuber 1997, *Long Short-Term
 # Memory*; Gers et al. 2000, for the forget gate. Cho et al. 2014 (arXiv 1406.1078) and
 # Chung et al. 2014 (arXiv 1412.3555), for the GRU. Bengio et al. 1994 and Pascanu et
 # al. 2013 (arXiv 1211.5063), for vanishing and exploding gradients. Karpathy 2015, *The

@@ -57,7 +57,7 @@
 # reads the sentence to its end, and a second one writes the translation from what the
 # first remembers, which is a single vector. This is called **sequence to sequence**, or
 # an **encoder-decoder**. In the same year Bahdanau, Cho and Bengio let the second
-# network look back. That was the first attention.
+# network look back: the first translator with attention.
 #
 # Here are both, each with a state of 16 numbers. They learn to write English numbers of
 # up to six digits in German. Start the next cell, and do the
@@ -372,7 +372,7 @@ show("scores of the word after the start", logits[0, 0], digits=2)
 # You have now built the translator that failed at the beginning: its whole knowledge of
 # the source is a context of 16 numbers. Whoever wants to know whether they are too few
 # could make the context wider, and would see the score rise. But that proves less than
-# it seems to, because a wider network also learns more with every step. The fair
+# it seems to, because both networks grow with it, and may learn faster. The fair
 # question is what the narrow one can do when it has learned all that it can. So we
 # trained it with two widths and different numbers of steps, always from the start and
 # to the end of its learning rate. Here is the share of 800 held-out numbers that came
@@ -499,16 +499,17 @@ longer = {**measured, 16: {**measured[16], 6000: 0.06}}
 print(what_limits(longer, 16, 1000))
 
 # %% [markdown] slide="skip"
-# Six is only a little more than before, and three times the steps were spent on it, so
-# the function now blames the vector. Where "a little" begins is a matter of judgement;
-# here it is two numbers in a hundred.
+# Six is only a little more than before, for three times the steps, so the function now
+# blames the vector. (Here "a little" is two numbers in a hundred.) But at width 64 not
+# only the context is wider: both networks are. We left them wide and let 16 of the 64
+# numbers through, with 0 for the others: after 2,000 steps and with three seeds, 26 to
+# 74 % were right. So the narrow networks had a large part in the failure.
 #
-# One seed is not enough for a claim either: the first score of width 64 differs a lot
-# from seed to seed. `docs/experiments.md` has more seeds, under *bottleneck*, and
-# `python -m tools.experiments bottleneck` repeats them. So what can be said of the
-# narrow context? With this recipe, after 2,000 steps, it gets fewer than one number in
-# ten right, with each of these seeds. That is narrower than "it does not fit", and it
-# is enough to look for a remedy.
+# One seed is not enough for a claim, either. `docs/experiments.md` has more, and the
+# commands, under *bottleneck* and *narrow_context*. What can be said of width 16? With
+# this recipe, after 2,000 steps, it gets fewer than one number in ten right, with each
+# of these seeds. That is narrower than "it does not fit", and enough to look for a
+# remedy.
 
 # %% [markdown] slide="slide"
 # ## Look back: additive attention
@@ -516,7 +517,7 @@ print(what_limits(longer, 16, 1000))
 # $$score(q, k) = v^\top \tanh(W_q\, q + W_k\, k)$$
 #
 # Keep **all** states of the encoder, and let the decoder ask before each word. The
-# first attention compares a query with a key by a small network.
+# attention of 2014 compares a query with a key by a small network.
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Say: this is the attention of 2014, and you know everything in it
@@ -765,7 +766,7 @@ show("one row of weights per word", looks)
 # %% [markdown] slide="slide"
 # ## Width times length
 #
-# So a wider vector is one repair. Is the look back another? Same data, same steps, the
+# So more width is one repair. Is the look back another? Same data, same steps, the
 # same 16 numbers.
 
 # %% [markdown] slide="notes"
@@ -775,8 +776,8 @@ show("one row of weights per word", looks)
 # Expect: "most of it". All of it.
 #
 # Say: read the pale row from left to right: the longer a number, the fewer are right.
-# Two things help in this table, a wider vector and a look back. For the second one
-# nobody has to know the longest sentence in advance.
+# Two things help in this table, more width and a look back. With the second one the
+# memory grows with the sentence.
 
 # %% [markdown] slide="skip"
 # With attention the decoder need not carry the whole number in its state. So even 16
@@ -805,9 +806,9 @@ show_figure(
 # state is as narrow as before and learns from the same pairs for as many steps. (They
 # are equal steps, not equal costs: it has more weights, and a step of its training took
 # nearly twice as long.) Without it few are right even of the shortest numbers, and the
-# longer the number, the fewer. A wider context helps, too, as the row of width 64
-# shows, but how wide it has to be depends on the longest sentence that will come. With
-# the look back the memory grows with the sentence. Whether a network also uses it well
+# longer the number, the fewer. Width helps, too, as the row of 64 shows, but that is
+# chosen once, whatever sentence will come. With the look back the memory grows with
+# the sentence. Whether a network also uses it well
 # for sentences longer than all that it has learned from is another question, which we
 # did not measure.
 
@@ -937,7 +938,7 @@ except UnknownWords as error:
 # %% [markdown] slide="skip"
 # Bahdanau and his colleagues drew a table for each sentence: a row for each word that
 # is written, a column for each word that is read, and in the fields the weights. They
-# called it the **alignment**, the word that linguists have for which word goes with
+# called it the **alignment**, which in machine translation says which word goes with
 # which. If German had the word order of English, the dark fields would form a diagonal.
 # Where do you expect them for *überquert* and for *war*? Sketch the table before you
 # run the cell.
@@ -1034,10 +1035,10 @@ assert sum(seconds["RNN"]) < sum(seconds["RNN with attention"])
 # It pays on hardware that does thousands of things at once. That was not measured.
 
 # %% [markdown] slide="skip"
-# On one thread everything waits for everything anyway, and what counts is the amount
-# of work. So the plain RNN, which does the least, is faster than the RNN with
-# attention. The Transformer has the shortest chain and two layers to compute, and you
-# can read off your own clock what is left of its advantage here. A short chain pays
+# On one thread operations run one after the other anyway, and what counts is how many
+# there are and how large. The plain RNN, which has less to do, is faster than the RNN
+# with attention. The Transformer has the shortest chain and two layers to compute, and
+# you can read off your own clock what is left of its advantage here. A short chain pays
 # on hardware that does thousands of operations at once, because a long one leaves
 # most of it with nothing to do. We could not measure that for this lesson. If you
 # have such a machine, move the models and the batches of `seq2seq.random_batch`
@@ -1166,7 +1167,7 @@ for kind, some in texts.items():
 # %% [markdown] slide="slide"
 # ### *Quatre mille*
 #
-# French has no word of its own for eighty: it says *quatre-vingts*, four twenties, and
+# France has no word of its own for eighty: it says *quatre-vingts*, four twenties, and
 # for ninety *quatre-vingt-dix*. What will a translator make of that?
 
 # %% [markdown]

@@ -1,12 +1,14 @@
 """The table of counts that lesson 07's networks have to beat."""
 
 import math
+from collections import Counter, defaultdict
 
 import pytest
 import torch
 
 from helpers.corpora.sonnets import load_text, split_text
 from helpers.text.count_table import CountTable
+from tools.build.notebooks import ROOT
 
 
 def test_by_hand():
@@ -55,3 +57,37 @@ def test_four_characters_of_context_are_the_best_on_the_sonnets():
         means[context] = sum(bits) / len(bits)
     assert min(means, key=means.get) == 4
     assert round(means[4], 2) == 2.44
+
+
+def kneser_ney(known, text, context, characters, discount=0.75):
+    """Bits per character of a table after Kneser and Ney 1995, interpolated.
+
+    Rows of the whole context hold counts; shorter ones hold how many different
+    characters stood before. (Chen and Goodman 1998, section 2.7.)
+    """
+    rows = [defaultdict(Counter) for _ in range(context + 1)]
+    for end in range(context, len(known)):
+        rows[context][known[end - context : end]][known[end]] += 1
+    for length in range(context, 0, -1):
+        for before, row in rows[length].items():
+            rows[length - 1][before[1:]].update(row.keys())
+    bits = 0.0
+    for end in range(context, len(text)):
+        p = 1 / len(characters)
+        for length in range(context + 1):
+            row = rows[length].get(text[end - length : end])
+            if row is None:
+                break
+            kept = max(row[text[end]] - discount, 0)
+            p = (kept + discount * len(row) * p) / row.total()
+        bits -= math.log2(p)
+    return bits / (len(text) - context)
+
+
+def test_another_rule_of_mixing_needs_fewer_bits():
+    """What the lesson says of Kneser and Ney, 2.33 bits."""
+    text = load_text()
+    bits = kneser_ney(*split_text(text), 4, "".join(sorted(set(text))))
+    assert round(bits, 2) == 2.33
+    lesson = (ROOT / "lessons" / "07_rnn_baseline.py").read_text("utf-8")
+    assert f"the rule of Kneser and Ney: {bits:.2f}." in lesson

@@ -319,6 +319,31 @@ def test_what_the_lesson_says_of_width_is_what_was_measured():
     assert others and {held for *_, held in rows} == {"yes"}
 
 
+def test_the_lesson_tells_of_the_narrow_context_what_the_table_says():
+    found = page.measured((ROOT / "docs" / "experiments.md").read_text("utf-8"))
+    rows = re.findall(r"^\| \d \| (\S+) \| yes", found["narrow_context"], re.M)
+    shares = [float(share) for share in rows]
+    lesson = (ROOT / "lessons" / "08_translation.py").read_text("utf-8")
+    told = re.sub(r"\s+(# )?", " ", lesson)
+    assert len(shares) == 3
+    assert f"{min(shares):.0f} to {max(shares):.0f} % were right" in told
+
+
+def test_of_a_narrow_context_so_many_numbers_get_through():
+    torch.manual_seed(0)
+    whole = Seq2Seq(20, 9, 8, attention=False)
+    masks = padding_mask(SOURCE), target_mask(TARGET)
+    logits = {}
+    for context in (3, 8):
+        narrow = bottleneck.NarrowContext(20, 9, 8, context)
+        narrow.load_state_dict(whole.state_dict())
+        first = last_state(narrow.encode(SOURCE, masks[0]), masks[0])
+        assert (first != 0).sum(1).tolist() == [context] * len(SOURCE)
+        logits[context] = narrow(SOURCE, TARGET, *masks)
+    assert torch.equal(logits[8], whole(SOURCE, TARGET, *masks))
+    assert not torch.allclose(logits[3], logits[8])
+
+
 def test_numbers_are_grouped_by_their_digits():
     numbers = (7, 42, 999, 1000, 54_321, 987_654)
     groups = ["1 to 3", "1 to 3", "1 to 3", "4", "5", "6"]

@@ -11,9 +11,11 @@ from functools import cache
 from typing import NamedTuple
 
 import torch
+from torch import Tensor, nn
 
 from helpers.experiments import translators
 from helpers.experiments.translation import NumberTask, exact_match
+from helpers.models.seq2seq import Seq2Seq
 
 WIDTHS = (8, 16, 32, 64)
 RATES = (0.0025, 0.005, 0.01, 0.02)  # peaks
@@ -27,6 +29,7 @@ class Run(NamedTuple):
     width: int  # of words and states, and so of the context
     steps: int = 2000
     peak: float = 0.01  # of the learning rate
+    context: int | None = None  # numbers of the context that get through; None: all
 
 
 class Score(NamedTuple):
@@ -35,6 +38,30 @@ class Score(NamedTuple):
     exact: float  # share of the held-out numbers that are right in every letter
     by_digits: tuple[float, ...]  # the same, for each of `DIGITS`
     seconds: float  # of processor time, for the training
+
+
+class NarrowContext(Seq2Seq):
+    """The translator without attention; of its context a part gets through."""
+
+    def __init__(
+        self, source_size: int, target_size: int, d_model: int, context: int
+    ) -> None:
+        """Create both halves; with context = d_model nothing is held back.
+
+        Args:
+            source_size: ids of the source
+            target_size: ids of the target
+            d_model: width of words and states
+            context: how many numbers the decoder gets from the encoder
+        """
+        super().__init__(source_size, target_size, d_model, attention=False)
+        self.context = context
+
+    def encode(self, source: Tensor, source_mask: Tensor | None) -> Tensor:
+        """(B, S) -> memory (B, S, D): the numbers behind the first ones are 0."""
+        memory = super().encode(source, source_mask)
+        passed = memory[..., : self.context]
+        return nn.functional.pad(passed, (0, memory.shape[-1] - self.context))
 
 
 @cache
@@ -47,8 +74,7 @@ def measure(run: Run, seed: int) -> Score:
     """Train one translator, and let it write the held-out numbers."""
     numbers = task()
     torch.manual_seed(seed)
-    kind = "RNN with attention" if run.looks_back else "RNN"
-    model = translators.new_translator(kind, numbers, run.width)
+    model = _new(run, numbers)
     start = time.process_time()
     translators.teach(model, numbers, run.steps, seed, run.peak)
     seconds = time.process_time() - start
@@ -60,6 +86,14 @@ def measure(run: Run, seed: int) -> Score:
     )
     by_digits = tuple(shares[name] for name in DIGITS)
     return Score(exact_match(numbers.held_out, texts), by_digits, seconds)
+
+
+def _new(run: Run, numbers: NumberTask) -> nn.Module:
+    if run.context is not None:
+        sizes = len(numbers.source), len(numbers.target)
+        return NarrowContext(*sizes, run.width, run.context)
+    kind = "RNN with attention" if run.looks_back else "RNN"
+    return translators.new_translator(kind, numbers, run.width)
 
 
 def group(number: int) -> str:

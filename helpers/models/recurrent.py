@@ -71,7 +71,8 @@ def gru_step(read: Tensor, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
     The gates r, z are sigmoids of W_x x + W_h h + b, and n = tanh(W_x x + r * (W_h h)).
     As in torch (and CUDA) the reset gate is applied after W_h; Cho et al. 2014 apply it
-    before, n = tanh(W_x x + W_h (r * h)), and swap z with 1 - z.
+    before, n = tanh(W_x x + W_h (r * h)), and so do Chung et al. 2014, who also swap z
+    with 1 - z.
 
     Args:
         read: W_x x + b_x, (B, 3N), in torch's order r, z, n
