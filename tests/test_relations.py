@@ -216,9 +216,13 @@ def test_zero_is_not_called_a_multiple():
 
 
 def test_a_number_in_float32_is_compared_with_less_precision():
-    some = [torch.tensor(0.3), torch.tensor(0.7, dtype=torch.float64)]
+    want = [torch.tensor(0.3), torch.tensor(0.7)]
+    came = [torch.nextafter(1.5 * one, torch.tensor(9.0)) for one in want]
     said = "In every case that fails, yours is 1.5 times what was expected."
-    assert relation([one * 1.5 + 1e-9 for one in some], some) == said
+    assert relation(came, want) == said
+    assert (
+        relation([one.double() for one in came], [one.double() for one in want]) == ""
+    )
 
 
 def test_whole_numbers_that_are_off_by_one_are_told():

@@ -33,10 +33,12 @@ class _Budget:
     def __init__(self) -> None:
         self.runs, self.spent = 0, stopwatch()
 
-    def spend(self) -> None:
-        self.runs += 1
-        if self.runs > RUNS or self.spent() > SECONDS:
+    def spend(self) -> float:
+        """Count a run; returns the seconds that are left for it."""
+        self.runs, left = self.runs + 1, SECONDS - self.spent()
+        if self.runs > RUNS or left <= 0:
             raise _Over
+        return left
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,8 @@ class _Asked:
         case = replace(self.case, args=tuple(args), gradient=False)
         results = []
         for thing in (self.trial.thing, self.trial.answer.reference):
-            self.budget.spend()
-            run = run_case(thing, self.trial.answer, case, 1.0, self.run.module)
+            left = self.budget.spend()
+            run = run_case(thing, self.trial.answer, case, left, self.run.module)
             value = _number(run.judged.get(self.name))
             if run.raised is not None or value is None:
                 return None
