@@ -299,6 +299,24 @@ def test_silent_where_a_part_is_missing():
     assert found(source, exercise=LAYER, others=(Layer,), name="Layer") is None
 
 
+def test_a_case_that_fails_with_an_error_leaves_the_others_to_be_looked_at():
+    two = replace(
+        LAYER,
+        cases=lambda seed: [
+            *LAYER.cases(seed),
+            Case("two rows", (numbers(2, 5, seed=1),), init=(5,)),
+        ],
+    )
+    source = FLAWED.replace(
+        "        y = self.W(x)\n",
+        """        assert len(x) > 2
+        y = self.W(x)
+""",
+    )
+    one = found(source, exercise=two, others=(Layer,), name="Layer")
+    assert (one.line.number, one.known) == (13, 12)
+
+
 def test_silent_where_no_code_of_the_students_is_to_be_seen():
     cases, answer = MIXED.cases(0), MIXED.answers[0]
     runs = run_cases(torch.matmul, answer, cases, 5.0)

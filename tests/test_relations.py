@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from helpers.checks import engine
-from helpers.checks.exercise import Answer, Case, Exercise
+from helpers.checks.exercise import Answer, Case, Exercise, Look
 from helpers.checks.relations import relation
 from tools.build.lesson_cells import typed
 
@@ -104,6 +104,40 @@ def test_axes_without_names_are_counted():
     assert text == "Along axis 1 the entries stand in reverse order."
 
 
+SHAPES = {
+    'Yours lacks the axis "row"; the other axes are as expected.': lambda x: x[:, 0],
+    "Yours has one axis more, of length 1: axis 1.": lambda x: x.cos()[:, None],
+    "These are the lengths of the expected axes in another order: "
+    '"column", "batch", "row".': lambda x: x.cos().permute(2, 0, 1),
+    'Along the axis "row" yours is 1 shorter than expected; the other axes are '
+    "right.": lambda x: x[:, 1:],
+    'Along the axis "column" yours is 2 longer than expected; the other axes are '
+    "right.": lambda x: torch.cat([x, x[..., :2]], -1),
+    'Along the axis "row" yours is 1 long; the other axes are right.': lambda x: x.sum(
+        1, keepdim=True
+    ),
+    'Only along the axis "column" has yours another length.': lambda x: torch.cat(
+        [x, x], -1
+    ),
+    "": lambda x: x[:, 1:, 1:],
+}
+BLOCKS = [numbers(2, 3, 5), numbers(2, 4, 7, seed=1)]
+
+
+@pytest.mark.parametrize(("said", "wrong"), SHAPES.items(), ids=[*SHAPES])
+def test_what_is_wrong_with_a_shape_is_told(said, wrong):
+    came = [wrong(block) for block in BLOCKS]
+    assert relation(came, BLOCKS, "batch, row, column=5") == said
+
+
+def test_of_shapes_only_what_holds_in_every_case_is_said():
+    one, two = BLOCKS
+    assert relation([one[:, 1:], two], BLOCKS, "batch, row, column") == ""
+    assert relation([one[:, 1:], two[:, :, 1:]], BLOCKS, "batch, row, column") == ""
+    square = numbers(3, 3)
+    assert relation([square.sum(0)], [square], "row, column") == ""
+
+
 SQUARE = numbers(4, 4)
 PLACES = {
     "All entries that differ lie on the diagonal.": SQUARE.diag().cos().diag(),
@@ -175,6 +209,20 @@ SCALARS = {
 def test_numbers_are_compared_over_all_cases_that_fail(said, came):
     assert relation(came, [0.3, 0.7]) == said
     assert relation(came[:1], [0.3]) == ""
+
+
+def test_zero_is_not_called_a_multiple():
+    assert relation([0.0, 0.0], [0.3, 0.7]) == "In every case that fails, yours is 0."
+
+
+def test_a_number_in_float32_is_compared_with_less_precision():
+    want = [torch.tensor(0.3), torch.tensor(0.7)]
+    came = [torch.nextafter(1.5 * one, torch.tensor(9.0)) for one in want]
+    said = "In every case that fails, yours is 1.5 times what was expected."
+    assert relation(came, want) == said
+    assert (
+        relation([one.double() for one in came], [one.double() for one in want]) == ""
+    )
 
 
 def test_whole_numbers_that_are_off_by_one_are_told():
@@ -256,3 +304,97 @@ def test_a_gradient_that_is_wrong_beside_right_results_is_told():
     half = told("return x.sin().detach() / 2 + x.sin() / 2")
     assert "only gradients are not." in half and "A gradient ends" not in half
     assert "only gradients" not in told("return x.cos().detach()")
+
+
+def test_an_input_that_came_back_as_it_was_is_told():
+    assert "y: Yours holds the numbers of `x`, as they were given." in asked("return x")
+    assert "as they were given" not in asked("return x if len(x) == 4 else x.cos()")
+
+
+def test_entries_beside_an_input_that_is_false_are_told():
+    said = "y: Exactly the entries differ at which `mask` is {}."
+    for value, text in (("mask", "True"), ("~mask", "False")):
+        body = f"return torch.where({value}[:, None], x.cos(), x.sin())"
+        assert said.format(text) in asked(body)
+    assert "at which" not in asked("return torch.where(x > 0, x.cos(), x.sin())")
+
+
+def asked(body):
+    """What is said about a sine, if a mask lies beside its input."""
+    masks = torch.tensor([True, False, True, True, False])
+    some = Exercise(
+        "99.2",
+        "A sine",
+        "function",
+        difficulty=1,
+        minutes=1,
+        answers=(Answer("sine", lambda x, mask: x.sin(), {"y": "row, column"}),),
+        cases=lambda seed: [
+            Case("four", (numbers(4, 3), masks[:4]), inputs=("x", "mask")),
+            Case("five", (numbers(5, 2, seed=1), masks), inputs=("x", "mask")),
+        ],
+        proves="a sine",
+        locates=False,
+    )
+    thing = typed(f"import torch\ndef sine(x, mask):\n    {body}", "sine")
+    return str(engine.examine(some, (thing,)))
+
+
+def test_the_words_of_a_verdict_are_not_compared():
+    def look(call, x):
+        return Look({"order": "as promised" if call(x) > 0 else "as promised, not"})
+
+    verdict = Exercise(
+        "99.3",
+        "A verdict",
+        "function",
+        difficulty=1,
+        minutes=1,
+        answers=(Answer("sign", lambda x: 1, {"y": ""}),),
+        cases=lambda seed: [Case("one", (1.0,), look=look)],
+        proves="a sign",
+    )
+    text = str(engine.examine(verdict, (lambda x: -1,)))
+    assert "expected 'as promised'" in text and "with more" not in text
+
+
+def test_the_shape_of_a_weight_is_told_in_the_words_of_the_class():
+    source = (
+        "from torch import nn\nclass Down(nn.Module):\n"
+        "    def __init__(self, d_model, d_head):\n        super().__init__()\n"
+        "        self.W = nn.Linear({})\n"
+        "    def forward(self, x):\n        return self.W(x)"
+    )
+
+    def text(sizes):
+        return str(engine.examine(DOWN, (typed(source.format(sizes), "Down"),)))
+
+    assert (
+        "In every case the weight of `W` is (d_model, d_model); it should be (d_head, "
+        "d_model). A weight has the size of the output first."
+    ) in text("d_model, d_model")
+    assert "In every case the weight" not in text("d_model, 9")
+
+
+class Down(torch.nn.Module):
+    def __init__(self, d_model, d_head):
+        super().__init__()
+        self.W = torch.nn.Linear(d_model, d_head)
+
+    def forward(self, x):
+        return self.W(x)
+
+
+DOWN = Exercise(
+    "99.4",
+    "Down",
+    "class",
+    difficulty=1,
+    minutes=1,
+    answers=(Answer("Down", Down, {"y": "row, column"}, parts=("W",)),),
+    cases=lambda seed: [
+        Case("five to three", (numbers(2, 5),), inputs=("x",), init=(5, 3)),
+        Case("seven to four", (numbers(2, 7),), inputs=("x",), init=(7, 4)),
+    ],
+    proves="a layer",
+)

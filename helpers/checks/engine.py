@@ -18,6 +18,7 @@ from helpers import first_edition
 from helpers.checks import blanks, card, kept, missing, progress, standing
 from helpers.checks import report as told
 from helpers.checks.compare import Yardstick, rounded
+from helpers.checks.culprit import culprit
 from helpers.checks.exercise import LESSONS, Answer, Case, Exercise
 from helpers.checks.locate import locate
 from helpers.checks.observe import (
@@ -29,7 +30,7 @@ from helpers.checks.observe import (
 )
 from helpers.checks.recognise import Trial, recognise
 from helpers.checks.report import CheckFailed, NoLongerSet, NotAttempted, Report
-from helpers.checks.symptoms import symptoms
+from helpers.checks.symptoms import influences, symptoms
 from helpers.student.presence import notebook_shell, person_present
 
 LIMIT = 10.0  # seconds of the processor until an answer is stopped
@@ -271,7 +272,11 @@ def _examine_one(
             where = locate(
                 exercise, index, thing, trial.cases, trial.runs, trial.expected
             )
+            if not odd and (where is None or where.line is None):
+                odd += influences(trial)
             odd += [str(where)] if where else []
+    if not grading():
+        odd += culprit(trial)
     return told.failed(exercise, trial, len(failing), known, odd, file)
 
 

@@ -523,6 +523,7 @@ def first_wrong(cases: list[Case], runs: list[Run], expected: list[Run]) -> int 
     if any(
         name.startswith("part ") and run.judged.get(name) != value
         for run, right in zip(runs, expected, strict=True)
+        if run.raised is None
         for name, value in right.judged.items()
     ):
         return None

@@ -6,6 +6,7 @@ whatever the mistake was. What small or simple results share by chance is not sa
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import permutations
 from typing import Any
 
 import torch
@@ -48,7 +49,7 @@ def _of_tensors(got: list, want: list, axes: str) -> str:
     if not all(isinstance(one, Tensor) for pair in pairs for one in pair):
         return ""
     if any(one.shape != two.shape for one, two in pairs):
-        return _reshaped(pairs)
+        return _reshaped(pairs) or _of_shapes(pairs, axes)
     if not all(two.dim() and two.numel() for _, two in pairs):
         return ""
     if any(one.is_complex() for one, _ in pairs):
@@ -98,6 +99,64 @@ def _reshaped(pairs: list[tuple[Tensor, Tensor]]) -> str:
     ):
         return "These are the expected entries with the last two axes exchanged."
     return ""
+
+
+def _of_shapes(pairs: list[tuple[Tensor, Tensor]], axes: str) -> str:
+    """What is wrong with a shape, in all cases that fail."""
+    if any(one.is_complex() or not one.numel() for one, _ in pairs):
+        return ""
+    sizes = [(tuple(one.shape), tuple(two.shape)) for one, two in pairs]
+    [dim, *rest] = {len(want) for _, want in sizes}
+    if rest:
+        return ""
+    names = axis_names(axes, dim)
+    if all(len(got) == dim - 1 for got, _ in sizes):
+        left = [
+            axis
+            for axis in range(dim)
+            if all(want[:axis] + want[axis + 1 :] == got for got, want in sizes)
+        ]
+        if len(left) == 1:
+            return f"Yours lacks {names[left[0]]}; the other axes are as expected."
+    if all(len(got) == dim + 1 for got, _ in sizes):
+        more = [
+            axis
+            for axis in range(dim + 1)
+            if all(want[:axis] + (1,) + want[axis:] == got for got, want in sizes)
+        ]
+        if len(more) == 1:
+            return f"Yours has one axis more, of length 1: axis {more[0]}."
+    if not all(len(got) == dim for got, _ in sizes):
+        return ""
+    orders = [
+        order
+        for order in permutations(range(dim))
+        if all(tuple(want[axis] for axis in order) == got for got, want in sizes)
+    ]
+    if len(orders) == 1:
+        order = ", ".join(names[axis].removeprefix("the axis ") for axis in orders[0])
+        return f"These are the lengths of the expected axes in another order: {order}."
+    wrong = {
+        axis
+        for got, want in sizes
+        for axis, (one, two) in enumerate(zip(got, want, strict=True))
+        if one != two
+    }
+    if len(wrong) != 1 or any(got == want for got, want in sizes):
+        return ""
+    [axis] = wrong
+    return _of_length(names[axis], [(got[axis], want[axis]) for got, want in sizes])
+
+
+def _of_length(name: str, lengths: list[tuple[int, int]]) -> str:
+    apart = {got - want for got, want in lengths}
+    if len(apart) == 1:
+        [shift] = apart
+        more = f"{abs(shift)} {'longer' if shift > 0 else 'shorter'}"
+        return f"Along {name} yours is {more} than expected; the other axes are right."
+    if len({want for _, want in lengths}) > 1 and {got for got, _ in lengths} == {1}:
+        return f"Along {name} yours is 1 long; the other axes are right."
+    return f"Only along {name} has yours another length."
 
 
 def _rich(values: Tensor) -> bool:
@@ -189,7 +248,7 @@ def _moved(pairs: list[tuple[Tensor, Tensor]], axes: str, exact: float = 0.0) ->
     if len(dims) > 1 or not all(_rich_in_order(two) for _, two in pairs):
         return ""
     [dim] = dims
-    names = _names(axes, dim)
+    names = axis_names(axes, dim)
     if dim > 1 and all(_same(one, two.mT, exact) for one, two in pairs):
         pair = "the last two axes" if dim > 2 else "the two axes"
         return f"These are the expected entries with {pair} exchanged."
@@ -241,7 +300,7 @@ def _by_row(pairs: list[tuple[Tensor, Tensor]], axes: str, exact: float) -> str:
     """Right up to a factor or a constant that each row has for itself."""
     if any(two.dim() != pairs[0][1].dim() for _, two in pairs):
         return ""
-    names = _names(axes, pairs[0][1].dim())
+    names = axis_names(axes, pairs[0][1].dim())
     for axis in reversed(range(pairs[0][1].dim())):
         if not all(
             two.shape[axis] > 2 and two.numel() > two.shape[axis] for _, two in pairs
@@ -297,7 +356,7 @@ def _where(pairs: list[tuple[Tensor, Tensor]], axes: str, exact: float = 0.0) ->
         ):
             if all(bool((at & ~part(torch.ones_like(at)) == 0).all()) for at in wrong):
                 return f"All entries that differ lie {name} the diagonal."
-    names = _names(axes, dim)
+    names = axis_names(axes, dim)
     for axis in range(dim):
         sizes = [two.shape[axis] for two in wanted]
         if min(sizes) < 3:
@@ -316,9 +375,9 @@ def _where(pairs: list[tuple[Tensor, Tensor]], axes: str, exact: float = 0.0) ->
     return ""
 
 
-def _names(axes: str, dim: int) -> list[str]:
+def axis_names(axes: str, dim: int) -> list[str]:
     """What the axes are called: the axis "key", or axis 2."""
-    names = [name.strip() for name in axes.split(",")]
+    names = [name.split("=")[0].strip() for name in axes.split(",")]
     if len(names) == dim and all(name.isidentifier() for name in names):
         return [f'the axis "{name}"' for name in names]
     return [f"axis {number}" for number in range(dim)]
@@ -333,9 +392,11 @@ def _of_numbers(got: list, want: list, axes: str) -> str:
     if None in numbers or len(got) < 2:
         return ""
     came, asked = torch.tensor(numbers, dtype=torch.float64).view(2, -1)
-    said = ""
+    said, exact = "", WITHIN
+    if any(getattr(one, "dtype", None) == torch.float32 for one in (*got, *want)):
+        exact = SINGLE
     if len(asked.unique()) > 1:
-        said = _transformed(came, asked, WITHIN)
+        said = _transformed(came, asked, exact) if bool(came.any()) else "0"
         if not said and len(came) > 2 and bool((came == came[0]).all()):
             said = _shown(came[0].item())
         whole = all(isinstance(one, int) for one in (*got, *want))

@@ -159,7 +159,7 @@ def failed(
     if run.raised is not None:
         outcome = "raised"
         evidence = _raised(exercise, trial.answer, case, run, file, bool(known))
-        evidence = [*evidence, *told, *_inputs(trial.answer, case)]
+        evidence = [*evidence, *told, *odd, *_inputs(trial.answer, case)]
     else:
         outcome = "wrong"
         evidence = _wrong(exercise, trial.answer, case, run, right, trial.yardsticks[0])

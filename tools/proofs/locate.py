@@ -200,14 +200,18 @@ def _tried(
         call["seconds"] = time.perf_counter() - start
         return call.get("found")
 
-    def symptoms(trial):
-        call["odd"] = told_symptoms(trial)
-        return call["odd"]
+    def noted(telling):
+        def tell(trial):
+            said = telling(trial)
+            call["odd"] = call.get("odd", []) + said
+            return said
 
-    told_symptoms = engine.symptoms
+        return tell
+
     with (
         patch.object(engine, "locate", locate),
-        patch.object(engine, "symptoms", symptoms),
+        patch.object(engine, "symptoms", noted(engine.symptoms)),
+        patch.object(engine, "influences", noted(engine.influences)),
     ):
         report = examine(exercise, answers_with(exercise, index, thing), limit=LIMIT)
     line, built = _changed(source, mutant.source)

@@ -307,6 +307,10 @@ def _batch_means(losses: list, hits: list, sizes: list) -> tuple:
     return _mean(losses), _mean(shares)
 
 
+def _each_with_each(logits: Tensor, labels: Tensor) -> Tensor:
+    return logits.argmax(-1, keepdim=True) == labels
+
+
 KEYS = [3] * 9  # what `len` says of each batch
 
 
@@ -377,6 +381,14 @@ JUDGE_MISTAKES = (
         "Print the guesses of one batch. How many should there be, and what does "
         "`argmax` do if it is given no axis?",
         evaluating(right=lambda logits, labels: logits.argmax() == labels),
+    ),
+    mistake(
+        "every guess compared with every label",
+        "Each guess was compared with every label of its batch, not with its own "
+        "alone, so a batch has more hits than it should.",
+        "Print the shapes of your guesses and of the labels. Which shape does `==` "
+        "make of the two?",
+        evaluating(right=_each_with_each),
     ),
     mistake(
         "only one batch",

@@ -235,6 +235,23 @@ def _twice(
     return torch.where(drawn, words, inputs), ids.masked_fill(~selected, NOT_ASKED)
 
 
+def _second_draw(
+    ids: Tensor,
+    special: Tensor,
+    mask_id: int,
+    vocab_size: int,
+    *,
+    share: float,
+    among: Callable,
+) -> tuple[Tensor, Tensor]:
+    """The second draw is made among all tokens, selected or not."""
+    selected = (torch.rand(ids.shape) < 0.15) & ~special
+    inputs = torch.where(selected & (torch.rand(ids.shape) < 0.8), mask_id, ids)
+    drawn = among(selected, special) & (torch.rand(ids.shape) < share)
+    words = torch.randint(0, vocab_size, ids.shape)
+    return torch.where(drawn, words, inputs), ids.masked_fill(~selected, NOT_ASKED)
+
+
 def _swapped(
     ids: Tensor, special: Tensor, mask_id: int, vocab_size: int
 ) -> tuple[Tensor, Tensor]:
@@ -260,6 +277,7 @@ def _over_all(
 
 
 beyond = exchanging(_over_all)
+again = exchanging(_second_draw)
 
 
 def _everywhere(selected: Tensor, special: Tensor) -> Tensor:
@@ -344,6 +362,17 @@ MISTAKES = (
         "Which of the selected tokens may still become random words?",
         exchanging(_twice)(share=0.1),
         exchanging(_twice)(share=0.5),
+    ),
+    mistake(
+        "second draw among all tokens",
+        "Random words also replaced tokens that were not selected, and some that had "
+        "become [MASK]: a second draw was made among all tokens.",
+        "Which positions may differ from `ids` at all, and which of them are left "
+        "after [MASK]?",
+        again(share=0.1, among=_all_words),
+        again(share=0.1, among=_everywhere),
+        again(share=0.5, among=_all_words),
+        again(share=0.5, among=_everywhere),
     ),
     mistake(
         "labels first",
