@@ -29,6 +29,7 @@ from helpers.files import write_whole
 from tools.grading import (
     cluster,
     kit,
+    likeness,
     outline,
     reading,
     roster,
@@ -243,6 +244,7 @@ def _grade(
             grader.close()
     try:
         kit.notes(grades, submissions)
+        likeness.flag(grades, root)
         enter(out, grades, [book.stem for book in meant])
         if given:
             left = give(out, grades, given)

@@ -20,7 +20,7 @@ import jsonschema
 import nbformat
 
 from helpers.files import write_whole
-from tools.grading import guard, sandbox
+from tools.grading import guard, likeness, sandbox
 from tools.grading.course import CourseError
 from tools.grading.find import Submission
 from tools.grading.restore import MOST, usual_names
@@ -37,10 +37,12 @@ sys.modules["rfc3987_syntax"] = None
 from tools.grading.worker import main
 sys.exit(main())
 """
-VERSION = 3  # of the way of grading: another one grades everything again
+VERSION = 4  # of the way of grading: another one grades everything again
 # What a worker may say. Its process is sandboxed with the student's code: it may have
 # been talked into anything.
 TEXTS = {"type": "array", "items": {"type": "string"}, "maxItems": 20_000}
+DIGEST = {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}
+SHAPE = {"type": "array", "items": DIGEST, "maxItems": likeness.MOST}
 LINE = {
     "type": "object",
     "required": ["exercise", "outcome", "misconception", "borrowed"],
@@ -67,6 +69,11 @@ RESULT = {
         "outcomes": {"type": "array", "items": LINE, "maxItems": 5000},
         "notes": TEXTS,
         "suspects": TEXTS,
+        "shapes": {
+            "type": "object",
+            "additionalProperties": SHAPE,
+            "maxProperties": 100,
+        },
         "notebook": {"type": "string"},
         "written": {"type": "object", "additionalProperties": {"type": "string"}},
     },
@@ -370,6 +377,7 @@ def _fill(grade: Grade, result: dict, most: Mapping[str, tuple[float, bool]]) ->
     grade.outcomes = [{key: line[key] for key in keys} for line in result["outcomes"]]
     grade.notes = [_plain(text) for text in result["notes"][:20]]
     grade.suspects = [_plain(text) for text in result["suspects"][:20]]
+    grade.shapes = dict(result.get("shapes", {}))
     grade.written = dict(result.get("written", {}))
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tools.build.execute import QUIET
-from tools.grading import sandbox
+from tools.grading import likeness, sandbox
 from tools.grading.course import first_cause, quiet
 from tools.grading.restore import (
     MOST,
@@ -73,6 +73,7 @@ def grade(job: dict, content: bytes, given: dict[str, bytes], folder: Path) -> d
     released = nbformat.reads(given["released"].decode(), as_version=4)
     submitted, notes = restore(parse(content), released)
     suspicious = suspects(submitted, released, job["usual"])
+    shapes = likeness.shapes(submitted, released)
     name = job["name"]
     place = folder / "submitted" / STUDENT / name / f"{name}.ipynb"
     place.parent.mkdir(parents=True)
@@ -89,6 +90,7 @@ def grade(job: dict, content: bytes, given: dict[str, bytes], folder: Path) -> d
         "outcomes": outcomes,
         "notes": told + notes,
         "suspects": suspicious,
+        "shapes": shapes,
         "notebook": done.read_text("utf-8"),
     }
 
