@@ -20,7 +20,7 @@ import jsonschema
 import nbformat
 
 from helpers.files import write_whole
-from tools.grading import guard, likeness, sandbox
+from tools.grading import guard, held, likeness, sandbox
 from tools.grading.course import CourseError
 from tools.grading.find import Submission
 from tools.grading.restore import MOST, usual_names
@@ -153,14 +153,21 @@ class Processes:
     def _answer(
         self, worker: subprocess.Popen, job: dict, content: bytes, log: Path
     ) -> dict:
-        over = threading.Event()
+        over, much, ended = (threading.Event() for _ in range(3))
 
         def end() -> None:
             over.set()
             _kill(worker)
 
+        def burst() -> None:
+            much.set()
+            _kill(worker)
+
         alarm = threading.Timer(job["seconds"] + GRACE, end)
         alarm.start()
+        most = job["memory"] + held.OVERHEAD
+        looking = worker.pid, most, ended, burst
+        threading.Thread(target=held.watch, args=looking, daemon=True).start()
         try:
             worker.stdin.write(json.dumps(job).encode() + b"\n" + content)
             worker.stdin.close()
@@ -168,6 +175,7 @@ class Processes:
         except OSError:
             text = b""
         finally:
+            ended.set()
             alarm.cancel()
             _kill(worker)
             worker.wait()
@@ -178,6 +186,8 @@ class Processes:
                 self.running.pop(worker, None)
         if over.is_set():
             return {"reason": f"it was killed after {job['seconds'] + GRACE:.0f} s"}
+        if much.is_set():
+            return {"reason": f"its processes held over {most / 1e9:g} GB together"}
         try:
             result = json.loads(text)
             CHECKER.validate(result)

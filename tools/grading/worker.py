@@ -8,6 +8,7 @@ JSON. `tools.grading` writes the one and reads the other.
 import json
 import os
 import sys
+import tempfile
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -102,6 +103,7 @@ def prepare(job: dict, folder: Path) -> None:
     os.environ.update(QUIET)
     for name in ("HOME", "TMPDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR", "IPYTHONDIR"):
         os.environ[name] = str(kernel)
+    tempfile.tempdir = None  # was /tmp: read-only where the course lies there
     os.environ |= {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
         "PYTHONPATH": str(sandbox.ROOT),
@@ -123,6 +125,7 @@ def _limits(job: dict) -> dict[str, int]:
     """What the kernel may use."""
     most = {"AS": job["memory"], "CPU": int(job["seconds"]) + 1}
     most |= {"FSIZE": FILE, "CORE": 0}
+    most |= {"MSGQUEUE": 0}  # POSIX messages, memory that "AS" does not count
     return most | {"NPROC": PROCESSES} if job["namespaces"] else most
 
 
