@@ -56,8 +56,11 @@ def test_what_has_ended_holds_nothing():
 @linux
 def test_a_watch_ends_what_holds_too_much(family, monkeypatch):
     monkeypatch.setattr(held, "PAUSE", 0.01)
-    told = []
-    held.watch(family.pid, 100 * MB, threading.Event(), lambda: told.append("over"))
+    told, late = [], threading.Event()
+    alarm = threading.Timer(20, late.set)
+    alarm.start()
+    held.watch(family.pid, 100 * MB, late, lambda: told.append("over"))
+    alarm.cancel()
     assert told == ["over"]
     ended = threading.Event()
     threading.Timer(0.3, ended.set).start()
