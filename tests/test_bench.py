@@ -218,7 +218,7 @@ def test_the_other_way_of_grading_judges_in_the_kernel(tmp_path):
             [sys.executable, "-S", "-c", code],
             cwd=place,
             env=os.environ | {"PYTHONPATH": str(place)},
-            text=True,
+            encoding="utf-8",
         )
         for place in (root, grading.ROOT)
     ]

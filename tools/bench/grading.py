@@ -90,7 +90,7 @@ def graded(root: Path, path: Path) -> tuple[float, float]:
         cwd=root,
         env=os.environ | {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
     )
     if done.returncode:
         raise RuntimeError(f"Grading failed:\n{done.stderr[-2000:]}")
