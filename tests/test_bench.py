@@ -1,6 +1,9 @@
 """The measurements: two works in turns, and a page written from what was found."""
 
 import json
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -8,7 +11,7 @@ import torch
 
 from helpers.models.gpt import from_gpt2
 from tools.bench import __main__ as bench
-from tools.bench import course, memory, models
+from tools.bench import course, grading, memory, models
 from tools.bench.page import page
 from tools.bench.timing import Race, race, seconds
 from tools.build import budgets
@@ -204,3 +207,31 @@ def test_one_family_is_raced_again_and_the_rest_is_kept(tmp_path, monkeypatch):
     assert found["notebooks"] == FOUND["notebooks"]
     monkeypatch.setitem(bench.PARTS, "notebooks", lambda quick: ["new"])
     assert bench.again("notebooks") == old | {"notebooks": ["new"]}
+
+
+def test_the_other_way_of_grading_judges_in_the_kernel(tmp_path):
+    """Otherwise the judge's own process would be measured against itself."""
+    root = grading.in_the_kernel(tmp_path)
+    code = "from tools.grading import moved; print(moved.moved('2.B'), moved.CLOSED)"
+    said = [
+        subprocess.check_output(
+            [sys.executable, "-S", "-c", code],
+            cwd=place,
+            env=os.environ | {"PYTHONPATH": str(place)},
+            encoding="utf-8",
+        )
+        for place in (root, grading.ROOT)
+    ]
+    assert said == ["False ()\n", "True (0, 1, 2)\n"]
+    assert (root / "tools" / "grading" / "judge.py").read_text() == ""
+
+
+def test_two_ways_of_grading_are_compared_only_where_they_agree(monkeypatch, tmp_path):
+    monkeypatch.setattr(grading, "in_the_kernel", lambda folder: tmp_path)
+    times = {grading.ROOT: (6.0, 19.0), tmp_path: (4.0, 19.0)}
+    monkeypatch.setattr(grading, "graded", lambda root, path: times[root])
+    found = grading.measure(3)
+    assert found.ratio == 1.5 and found.met
+    times[tmp_path] = (4.0, 18.0)
+    with pytest.raises(RuntimeError, match="should give the same points"):
+        grading.measure(1)

@@ -61,6 +61,21 @@ def test_memory_that_no_limit_counts_is_refused(folder):
     assert inside(UNCOUNTED, folder) == ["Function not implemented"] * 4
 
 
+QUEUES = """
+import errno
+from tools.grading.worker import _limits
+job = {"memory": 1 << 40, "seconds": 600, "namespaces": False}
+sandbox.limit(_limits(job))
+handle = library.mq_open(b"/held", os.O_CREAT | os.O_RDWR, 0o600, None)
+print(handle, ctypes.get_errno() == errno.EMFILE)
+"""
+
+
+def test_there_are_no_message_queues_of_posix(folder):
+    """Their memory is the system's, and no limit on address space counts it."""
+    assert inside(QUEUES, folder) == ["-1 True"]
+
+
 def test_files_pipes_and_threads_are_as_everywhere(folder):
     code = """
 import subprocess, threading

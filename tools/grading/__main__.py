@@ -28,7 +28,9 @@ from pathlib import Path
 from helpers.files import write_whole
 from tools.grading import (
     cluster,
+    held,
     kit,
+    likeness,
     outline,
     reading,
     roster,
@@ -243,6 +245,7 @@ def _grade(
             grader.close()
     try:
         kit.notes(grades, submissions)
+        likeness.flag(grades, root)
         enter(out, grades, [book.stem for book in meant])
         if given:
             left = give(out, grades, given)
@@ -265,7 +268,11 @@ def _empty(folder: str) -> Path:
 
 
 def _conditions(options: argparse.Namespace, barrier: str | None) -> str:
-    limits = f"{options.memory:g} GB of memory and {options.seconds:g} s"
+    together = options.memory + held.OVERHEAD / 1e9
+    limits = (
+        f"{options.memory:g} GB of memory for each process, {together:g} GB for all "
+        f"together (looked at twice a second) and {options.seconds:g} s"
+    )
     if barrier is None:
         return (
             "Each notebook runs sandboxed (Linux namespaces): no network, no files but "

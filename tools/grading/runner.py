@@ -20,7 +20,7 @@ import jsonschema
 import nbformat
 
 from helpers.files import write_whole
-from tools.grading import guard, sandbox
+from tools.grading import guard, held, likeness, sandbox
 from tools.grading.course import CourseError
 from tools.grading.find import Submission
 from tools.grading.restore import MOST, usual_names
@@ -37,10 +37,12 @@ sys.modules["rfc3987_syntax"] = None
 from tools.grading.worker import main
 sys.exit(main())
 """
-VERSION = 3  # of the way of grading: another one grades everything again
+VERSION = 4  # of the way of grading: another one grades everything again
 # What a worker may say. Its process is sandboxed with the student's code: it may have
 # been talked into anything.
 TEXTS = {"type": "array", "items": {"type": "string"}, "maxItems": 20_000}
+DIGEST = {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}
+SHAPE = {"type": "array", "items": DIGEST, "maxItems": likeness.MOST}
 LINE = {
     "type": "object",
     "required": ["exercise", "outcome", "misconception", "borrowed"],
@@ -67,6 +69,11 @@ RESULT = {
         "outcomes": {"type": "array", "items": LINE, "maxItems": 5000},
         "notes": TEXTS,
         "suspects": TEXTS,
+        "shapes": {
+            "type": "object",
+            "additionalProperties": SHAPE,
+            "maxProperties": 100,
+        },
         "notebook": {"type": "string"},
         "written": {"type": "object", "additionalProperties": {"type": "string"}},
     },
@@ -146,14 +153,21 @@ class Processes:
     def _answer(
         self, worker: subprocess.Popen, job: dict, content: bytes, log: Path
     ) -> dict:
-        over = threading.Event()
+        over, much, ended = (threading.Event() for _ in range(3))
 
         def end() -> None:
             over.set()
             _kill(worker)
 
+        def burst() -> None:
+            much.set()
+            _kill(worker)
+
         alarm = threading.Timer(job["seconds"] + GRACE, end)
         alarm.start()
+        most = job["memory"] + held.OVERHEAD
+        looking = worker.pid, most, ended, burst
+        threading.Thread(target=held.watch, args=looking, daemon=True).start()
         try:
             worker.stdin.write(json.dumps(job).encode() + b"\n" + content)
             worker.stdin.close()
@@ -161,6 +175,7 @@ class Processes:
         except OSError:
             text = b""
         finally:
+            ended.set()
             alarm.cancel()
             _kill(worker)
             worker.wait()
@@ -171,6 +186,8 @@ class Processes:
                 self.running.pop(worker, None)
         if over.is_set():
             return {"reason": f"it was killed after {job['seconds'] + GRACE:.0f} s"}
+        if much.is_set():
+            return {"reason": f"its processes held over {most / 1e9:g} GB together"}
         try:
             result = json.loads(text)
             CHECKER.validate(result)
@@ -370,6 +387,7 @@ def _fill(grade: Grade, result: dict, most: Mapping[str, tuple[float, bool]]) ->
     grade.outcomes = [{key: line[key] for key in keys} for line in result["outcomes"]]
     grade.notes = [_plain(text) for text in result["notes"][:20]]
     grade.suspects = [_plain(text) for text in result["suspects"][:20]]
+    grade.shapes = dict(result.get("shapes", {}))
     grade.written = dict(result.get("written", {}))
 
 

@@ -263,13 +263,16 @@ def limit(most: Mapping[str, int], for_good: bool = True) -> None:
 
     Args:
         most: Kind -> number: "AS" bytes of address space, "CPU" seconds, "FSIZE" bytes
-            of one file, "CORE" bytes of a crash report, "NPROC" processes and threads.
+            of one file, "CORE" bytes of a crash report, "NPROC" processes and threads,
+            "MSGQUEUE" bytes of POSIX messages. What the system lacks is left out.
         for_good: Whether nothing can raise the limit again.
     """
     import resource
 
     for name, number in most.items():
-        kind = getattr(resource, f"RLIMIT_{name}")
+        kind = getattr(resource, f"RLIMIT_{name}", None)
+        if kind is None:
+            continue
         _, hard = resource.getrlimit(kind)
         number = number if hard == resource.RLIM_INFINITY else min(number, hard)
         with suppress(OSError, ValueError):  # macOS refuses some

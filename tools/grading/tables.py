@@ -32,6 +32,7 @@ class Grade:
     outcomes: list[dict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     suspects: list[str] = field(default_factory=list)
+    shapes: dict[str, list[int]] = field(default_factory=dict)  # of `likeness.py`
     written: dict[str, str] = field(default_factory=dict)  # cell -> digest or ""
     seconds: float = 0.0
 

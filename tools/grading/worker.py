@@ -8,12 +8,13 @@ JSON. `tools.grading` writes the one and reads the other.
 import json
 import os
 import sys
+import tempfile
 import warnings
 from contextlib import suppress
 from pathlib import Path
 
 from tools.build.execute import QUIET
-from tools.grading import sandbox
+from tools.grading import likeness, sandbox
 from tools.grading.course import first_cause, quiet
 from tools.grading.restore import (
     MOST,
@@ -73,6 +74,7 @@ def grade(job: dict, content: bytes, given: dict[str, bytes], folder: Path) -> d
     released = nbformat.reads(given["released"].decode(), as_version=4)
     submitted, notes = restore(parse(content), released)
     suspicious = suspects(submitted, released, job["usual"])
+    shapes = likeness.shapes(submitted, released)
     name = job["name"]
     place = folder / "submitted" / STUDENT / name / f"{name}.ipynb"
     place.parent.mkdir(parents=True)
@@ -89,6 +91,7 @@ def grade(job: dict, content: bytes, given: dict[str, bytes], folder: Path) -> d
         "outcomes": outcomes,
         "notes": told + notes,
         "suspects": suspicious,
+        "shapes": shapes,
         "notebook": done.read_text("utf-8"),
     }
 
@@ -100,6 +103,7 @@ def prepare(job: dict, folder: Path) -> None:
     os.environ.update(QUIET)
     for name in ("HOME", "TMPDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR", "IPYTHONDIR"):
         os.environ[name] = str(kernel)
+    tempfile.tempdir = None  # was /tmp: read-only where the course lies there
     os.environ |= {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
         "PYTHONPATH": str(sandbox.ROOT),
@@ -121,6 +125,7 @@ def _limits(job: dict) -> dict[str, int]:
     """What the kernel may use."""
     most = {"AS": job["memory"], "CPU": int(job["seconds"]) + 1}
     most |= {"FSIZE": FILE, "CORE": 0}
+    most |= {"MSGQUEUE": 0}  # POSIX messages, memory that "AS" does not count
     return most | {"NPROC": PROCESSES} if job["namespaces"] else most
 
 
