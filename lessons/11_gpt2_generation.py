@@ -963,9 +963,11 @@ assert reward.accuracy(reward.held_out) > 0.8
 assert best_of[-1].mean() > happy.mean() + 0.15
 
 # %% [markdown]
-# The best of 16 gets a higher reward than a single text. But has the reward model
-# learned what a happy ending is, or only some words? Give it nothing but its favourite
-# words. Then type a text of your own: who gets a higher reward with more nonsense?
+# The best of 16 gets a higher reward than a single text. By how much depends on the
+# draws, because each number is a mean over three beginnings only. But has the reward
+# model learned what a happy ending is, or only some words? Give it nothing but its
+# favourite words. Then type a text of your own: who gets a higher reward with more
+# nonsense?
 
 # %%
 salad = " ".join(reward.favourites(12))
