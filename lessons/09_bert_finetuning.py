@@ -619,7 +619,7 @@ assert not bundled or gap > 4 * error
 # %% [markdown] slide="skip"
 # So stop words matter: the gap is several times its standard error. But the order of
 # the four bags on one fold was partly luck: pooled in the same way, TF-IDF of words and
-# pairs, the third above, is the best, with 52.7 %.
+# pairs, the third best above, leads with 52.7 %.
 
 # %% [markdown] slide="slide"
 # ## Evaluate, honestly
@@ -790,14 +790,13 @@ check("9.F", make_optimizer, train_epoch)
 
 # %% [markdown] slide="skip"
 # Why 5e-5? The paper tried 5e-5, 3e-5 and 2e-5 for models of 110 and 340 million
-# weights, and these numbers have been copied ever since. But the right rate depends on
-# the model, the data and the number of steps. In a quick comparison on fold 4, with 300
+# weights, and these have been copied ever since. But the right rate depends on the
+# model, the data and the number of steps. In a quick comparison on fold 4, with 300
 # reviews, two trained layers and one seed, 5e-5 got 36.3 % right, and 1e-4, 2e-4 and
-# 4e-4 got 45.1, 45.6 and 45.1 %. The standard error is 3.4 points, so 5e-5 was too slow
-# for these few steps, and the other three can't be told apart
-# (`python -m tools.experiments rates`). The recipe below gives the body 2e-4 and the
-# head 1e-3. It was chosen by its results on fold 4, so those on our fold 2 had no say
-# in it.
+# 4e-4 got 45.1, 45.6 and 45.1 % (`python -m tools.experiments rates`). The standard
+# error is 3.4 points, so the last three can't be told apart. The first is behind, but
+# in a trial with a higher rate for the head it was level. The recipe below gives the
+# body 2e-4 and the head 1e-3. It was chosen on fold 4; our fold 2 had no say.
 #
 # `fine_tuning.fine_tune` is your loop with a progress bar and gradient clipping. Start
 # the cell, and write down what you expect: how many points above the best bag?
@@ -955,8 +954,8 @@ check("9.G", left)
 
 # %% [markdown] slide="skip"
 # What is left, *food, good, come*, reads like five stars. The list throws away *not,
-# never* and *but*, on which a rating can depend, and you have measured what the list
-# costs a bag of words. A model that uses the order of words should get the text as it
+# never* and *but*, on which a rating can depend, though most of what it cost our bag
+# was due to other words. A model that uses the order of words should get the text as it
 # is.
 #
 # **The silenced report.** After `set_verbosity_error()` in the first cell, nobody is
@@ -1288,9 +1287,9 @@ assert not bundled or max(trials["50 reviews"]) < min(trials["300 reviews"])
 # clearly: of ten seeds the worst with 300 is better than the best with 50. With the
 # same order the ranges overlap, so I can't tell it from luck; a constant rate is some
 # three points worse, less than the standard error of 215 test reviews. About half of
-# the mistakes are off by one star, where 40 % of all possible ones are, so neighbours
-# are a part of it. I suspect, without having measured it, that a larger encoder would
-# gain more.
+# the mistakes are off by one star, where 40 % of all possible ones are, but with so few
+# mistakes that may be luck. I suspect, without having measured it, that a larger
+# encoder would gain more.
 #
 # **Rubric (4 points).** 1: compares with chance or a baseline. 1: number of reviews,
 # with numbers. 1: compares order and schedule with the spread over seeds, and does not

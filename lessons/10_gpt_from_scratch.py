@@ -1118,7 +1118,7 @@ print(tokenizer.decode(texts[True][0]))
 assert torch.equal(texts[False], texts[True])
 
 # %% [markdown] slide="skip"
-# With the cache, ours took about a third of the time, and the two texts are the same,
+# With the cache, ours took less than half the time, and the two texts are the same,
 # token for token. That is worth a test, because a common mistake with a cache gives
 # every new token the position 0. No error is raised. Where does the text go wrong?
 
@@ -1208,8 +1208,8 @@ if steps >= 200:  # shorter curves lie above what the figure shows
 # Expect: "one look is enough, the name is there". But the number stands one place
 # behind the name.
 #
-# Say: with two layers nearly all answers are right; with one layer about one in six, no
-# more than the LSTM has.
+# Say: with two layers nearly all answers are right; with one layer about one in six, as
+# with the LSTM.
 
 # %% tags=["recall"] slide="skip"
 task = recall.RecallTask()
@@ -1229,11 +1229,12 @@ print("right:", *map(name_of, answers[0].tolist()))
 # %% [markdown] slide="skip"
 # An LSTM has to carry all eight pairs along in its state, but a GPT can leave them
 # where they are and look them up. The GPT has two layers here; the LSTM has somewhat
-# more parameters, and learns for as many steps. `RecallGPT` is a GPT with two small
-# changes, both of which make this task easier to learn: its output layer has weights of
-# its own instead of sharing those of the embedding, because a name that was just read
-# is never the right answer, and its initial weights are larger. Both learn with *Muon*,
-# an optimizer for matrices that was used for the storyteller, too.
+# more parameters, and learns for as many steps. `RecallGPT` is a GPT with two changes:
+# its output layer has weights of its own instead of sharing those of the embedding,
+# because a name that was just read is never the right answer, and its initial weights
+# are larger. The second matters more: with GPT-2's small weights, ours was still
+# guessing after as many steps. Both learn with *Muon*, an optimizer for matrices that
+# was used for the storyteller, too.
 
 # %% tags=["recall"] slide="skip"
 seed = 10

@@ -878,12 +878,13 @@ assert runs["greedy"] > 2 * runs["the held-out stories"]
 assert runs["greedy"] > 1.5 * runs["temperature 1"]
 
 # %% [markdown] slide="skip"
-# The held-out stories are not the most likely texts. Beam and greedy surprise the model
-# less, but they repeat themselves: greedy texts share more than twice as many of their
-# phrases as the real stories do, because the same sentences come back wherever a text
-# begins. Temperature 2 surprises the model all the time. Temperature 1, which draws
-# from exactly what the model has learned, lies close to the stories, and for a model
-# that fits its texts this well there is little left for top-k and top-p to mend.
+# The held-out stories are not the most likely texts. The beam surprises the model less,
+# and so does greedy search, though with 20 other stories it was almost level. But both
+# repeat themselves: greedy texts share more than twice as many of their phrases as the
+# real stories do, because the same sentences come back wherever a text begins.
+# Temperature 2 surprises the model all the time. Temperature 1, which draws from
+# exactly what the model has learned, lies close to the stories, and for a model that
+# fits its texts this well there is little left for top-k and top-p to mend.
 #
 # Is it the same with texts that people wrote? For a larger GPT-2, Holtzman et al.
 # (2020) found beam and greedy far below them in perplexity, since people rarely write
@@ -962,9 +963,11 @@ assert reward.accuracy(reward.held_out) > 0.8
 assert best_of[-1].mean() > happy.mean() + 0.15
 
 # %% [markdown]
-# The best of 16 gets a higher reward than a single text. But has the reward model
-# learned what a happy ending is, or only some words? Give it nothing but its favourite
-# words. Then type a text of your own: who gets a higher reward with more nonsense?
+# The best of 16 gets a higher reward than a single text. By how much depends on the
+# draws, because each number is a mean over three beginnings only. But has the reward
+# model learned what a happy ending is, or only some words? Give it nothing but its
+# favourite words. Then type a text of your own: who gets a higher reward with more
+# nonsense?
 
 # %%
 salad = " ".join(reward.favourites(12))
@@ -975,8 +978,9 @@ assert reward([salad]) > best_real
 
 # %% [markdown]
 # A heap of words beats all 200 real stories. This is how a reward is cheated: it is
-# only a substitute for what people want, and a model that is trained on it finds what
-# gets a high reward instead (Gao et al. 2022). The usual remedy is a **KL penalty**:
+# only a substitute for what people want. Gao et al. (2022) trained on a substitute for
+# a known reward, and found that in the end the substitute's rose while the known one
+# fell. The usual remedy is a **KL penalty**:
 # one subtracts β times the Kullback-Leibler divergence from the model that training
 # began with. Here the mean surprise of a text to that model serves as a rough
 # substitute. Which β is enough?
