@@ -190,7 +190,9 @@ show_figure(
 # %% [markdown] exercise="10.A" slide="subslide"
 # Build it, from your own parts if they have passed their checks:
 # `mine.MultiHeadAttention` takes (query, key, value, mask) and returns one tensor, and
-# `mine.look_ahead_mask(length)` is boolean. Apply dropout to what each sublayer adds.
+# `mine.look_ahead_mask(length)` is boolean. If you write another attention, let it be
+# called in the same way, because the check calls it. Apply dropout to what each
+# sublayer adds.
 
 # %% [markdown] slide="notes"
 # **5 minutes.** Say: you dictate, I type, with the picture beside it.

@@ -305,11 +305,12 @@ for heat, one in by_heat.items():
     print(f"temperature {heat}: outside of the 50 most likely {outside.abs():.1%}")
 tails = [1 - one.topk(50).values.sum() for one in by_heat.values()]
 assert tails == sorted(tails) and tails[-1] > 0.3 > 3 * tails[-2]
+assert 0.45 < by_heat[0.3].max() < 0.5
 
 # %%
 show_figure(
     draw.temperatures(by_heat, likely, pieces(likely)),
-    "The same 12 tokens at four temperatures. At 0.3 the first has most of the "
+    "The same 12 tokens at four temperatures. At 0.3 the first has nearly half of the "
     "probability; the higher the temperature, the more level the bars, and at 2 all "
     "twelve are short, because most of the probability is with all others.",
 )
@@ -386,19 +387,21 @@ check("11.C", top_k_filter)
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask: for each of the two, how many words would you let through?
 #
-# Expect: "one or two" for the dark, and as many as there are names for the girl.
+# Expect: "one or two" for the door, and as many as there are names for the girl.
 #
 # Say: so no k fits both. What should be the same in both, if not the number?
 
 # %% slide="skip"
-beginnings = ("She put on her boots and went out into the", "There was a girl named")
+beginnings = ("He opened the", "There was a girl named")
 rows = {}
 for beginning in beginnings:
     begun = tokenizer(beginning, return_tensors="pt").input_ids
     rows[beginning] = sampling.next_logits(model, begun)  # (B=1, V)
     kept = sampling.top_p_filter(rows[beginning], 0.9).isfinite().sum().item()
-    best = pieces(rows[beginning][0].topk(3).indices)
-    print(f"{beginning!r}\n  needed for 90 %: {kept}; the first three {best}")
+    best = pieces(rows[beginning][0].topk(4).indices)
+    ten = sampling.top_k_filter(rows[beginning], 10).softmax(-1)  # (B=1, V)
+    print(f"{beginning!r}\n  needed for 90 %: {kept}; the first four {best}")
+    print(f"  k = 10: the first is drawn with probability {ten.max():.2f}")
 assert kept > 40
 
 # %%
@@ -410,9 +413,10 @@ show_figure(
 )
 
 # %% [markdown] slide="subslide"
-# After the first, one token has 90 % of the probability, and a k of 10 lets misfits in.
-# After the second, dozens are needed, and it cuts most of the names off. So fix not the
-# number of tokens but their share: keep the smallest set of most likely tokens whose
+# After the first, *door* alone has over 90 % of the probability, and with a k of 10
+# four draws in a hundred are another token, mostly a misfit such as *water*. After the
+# second, dozens are needed, and it cuts most of the names off. So fix not the number of
+# tokens but their share: keep the smallest set of most likely tokens whose
 # probabilities add up to p or more. Its size follows the model, small where it is sure
 # and large where it is not. This is **top-p**, or *nucleus sampling* (Holtzman et al.
 # 2020).
@@ -576,8 +580,8 @@ for n in (0, 2):
 print([tokenizer.decode([one]) for one in begun[0].tolist()])
 
 # %% [markdown] slide="skip"
-# Only without the setting can the model spell. To find out why, write the rule
-# yourself.
+# Without the setting the model goes on to *don't*, with it to *donkey*. To find out
+# why, write the rule yourself.
 
 # %% [markdown] exercise="11.E"
 # A run of n tokens is an **n-gram**, and none may be written twice. Block each token
@@ -874,17 +878,17 @@ middle = {way: each.mean().item() for way, each in surprise.items()}
 plain = middle["the held-out stories"]
 assert middle["beam of 5"] < middle["greedy"] < plain < middle["temperature 2"] - 1
 assert abs(middle["temperature 1"] - plain) < 0.2
-assert runs["greedy"] > 2 * runs["the held-out stories"]
+assert runs["greedy"] > 0.5 and runs["the held-out stories"] < 0.15
 assert runs["greedy"] > 1.5 * runs["temperature 1"]
 
 # %% [markdown] slide="skip"
 # The held-out stories are not the most likely texts. The beam surprises the model less,
 # and so does greedy search, though with 20 other stories it was almost level. But both
-# repeat themselves: greedy texts share more than twice as many of their phrases as the
-# real stories do, because the same sentences come back wherever a text begins.
-# Temperature 2 surprises the model all the time. Temperature 1, which draws from
-# exactly what the model has learned, lies close to the stories, and for a model that
-# fits its texts this well there is little left for top-k and top-p to mend.
+# are led from different beginnings to the same sentences: greedy texts share over half
+# of their phrases with one another, the held-out stories about a tenth. Temperature 2
+# surprises the model all the time. Temperature 1, which draws from exactly what the
+# model has learned, lies close to the stories, and for a model that fits its texts this
+# well there is little left for top-k and top-p to mend.
 #
 # Is it the same with texts that people wrote? For a larger GPT-2, Holtzman et al.
 # (2020) found beam and greedy far below them in perplexity, since people rarely write
@@ -980,10 +984,9 @@ assert reward([salad]) > best_real
 # A heap of words beats all 200 real stories. This is how a reward is cheated: it is
 # only a substitute for what people want. Gao et al. (2022) trained on a substitute for
 # a known reward, and found that in the end the substitute's rose while the known one
-# fell. The usual remedy is a **KL penalty**:
-# one subtracts β times the Kullback-Leibler divergence from the model that training
-# began with. Here the mean surprise of a text to that model serves as a rough
-# substitute. Which β is enough?
+# fell. The usual remedy is a **KL penalty**: one subtracts β times the Kullback-Leibler
+# divergence from the model that training began with. Here the mean surprise of a text
+# to that model serves as a rough substitute. Which β is enough?
 
 
 # %%

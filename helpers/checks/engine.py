@@ -266,7 +266,7 @@ def _examine_one(
     trial = Trial(answer, thing, *([some[n] for n in order] for some in seen))
     known = None if len(runs) < len(cases) else recognise(exercise, index, trial)
     odd = []
-    if known is None and trial.runs[0].raised is None:
+    if known is None and trial.runs[0].raised is trial.expected[0].raised is None:
         odd += symptoms(trial)
         if not grading():
             where = locate(

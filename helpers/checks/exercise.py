@@ -31,6 +31,7 @@ class Answer:
     reference: Any  # function, class or value, in the notebook's own contract
     returns: Mapping[str, str] = field(default_factory=dict)  # output -> its axes
     parts: tuple[str, ...] = ()  # classes: the sub-modules that the stub names
+    calls: str = ""  # classes: how a check calls the parts, where it matters
     stand_in: Any = None  # what later answers use until this one passes; the reference
     fit: Callable[[Any], Any] = lambda own: own  # gives an answer the stand-in's form
 

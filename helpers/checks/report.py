@@ -296,10 +296,11 @@ def _wrong(
         return [_value(answer, run.judged["value"], right.judged["value"])]
     lines, apart = _inputs(answer, case), []
     if right.raised is not None:
+        compare = "Compare their types and sizes with the docstring."
         return [
             *lines,
-            "The course's own code does not run with your layers: compare their types "
-            "and sizes with the docstring.",
+            "The course's own code does not run with your layers. "
+            + (answer.calls or compare),
         ]
     shapes_fit = True
     for name in right.judged:
@@ -340,7 +341,13 @@ def _value(answer: Answer, got: Any, want: Any) -> str:
     number = isinstance(want, int | float) and not isinstance(want, bool)
     asked = " A number is asked for." if number and isinstance(got, str) else ""
     if isinstance(want, tuple) and not isinstance(got, tuple | list):
-        asked = " A tuple is asked for, such as `(5, 6)`: its numbers have an order."
+        texts = any(isinstance(one, str) for one in want)
+        asked = (
+            ' A tuple of texts is asked for, such as `("a", "b")`, and their order '
+            "matters."
+            if texts
+            else " A tuple is asked for, such as `(5, 6)`: its numbers have an order."
+        )
     given = repr(got) if isinstance(got, float) else _describe(got)  # as it was typed
     return f"{answer.name} = {given} is not right.{asked}"
 
@@ -461,7 +468,7 @@ def _describe(value: Any) -> str:
         return repr(str(value))
     if isinstance(value, float):
         return _number(value, 7)
-    if isinstance(value, tuple):
+    if type(value) is tuple:  # others know how to describe themselves
         value = tuple(
             float(_number(one, 7)) if isinstance(one, float) else one for one in value
         )

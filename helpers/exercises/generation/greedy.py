@@ -27,6 +27,14 @@ def greedy(model: Any, ids: Tensor, max_new_tokens: int) -> Tensor:
     return sampling.greedy(model, ids, max_new_tokens)
 
 
+class Attentive(Toy):
+    """A model to which the first token of a long text matters as much as the last."""
+
+    def scores(self, ids: Tensor) -> Tensor:
+        """(B, T) -> (B, T, V)."""
+        return self.first[ids].cumsum(1).sin()
+
+
 def _look(call: Callable, model: Toy, ids: Tensor, max_new_tokens: int) -> Look:
     return Look({"ids": call(model, ids, max_new_tokens)}, {"read": model.read})
 
@@ -34,8 +42,8 @@ def _look(call: Callable, model: Toy, ids: Tensor, max_new_tokens: int) -> Look:
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
-    def case(name: str, batch: int, length: int, new: int) -> Case:
-        args = Toy(draw, VOCAB), tokens(draw, VOCAB, batch, length), new
+    def case(name: str, batch: int, length: int, new: int, kind: type = Toy) -> Case:
+        args = kind(draw, VOCAB), tokens(draw, VOCAB, batch, length), new
         return Case(name, args, inputs=("model", "ids", "max_new_tokens"), look=_look)
 
     return [
@@ -44,6 +52,7 @@ def _cases(seed: int) -> list[Case]:
         case("a prompt of one token, 7 more", 1, 1, 7),
         case("two prompts of 6 tokens, 1 more", 2, 6, 1),
         case("two prompts of 3 tokens, 9 more", 2, 3, 9),
+        case("two prompts of 40 tokens, 8 more", 2, 40, 8, Attentive),
     ]
 
 
@@ -74,6 +83,11 @@ def _draw(scores: Tensor) -> Tensor:
     return torch.multinomial(scores.softmax(-1), 1)
 
 
+def _end_of(window: int) -> Any:
+    """The model reads no more than the last few tokens."""
+    return swap(fed=lambda ids, prompt: ids[:, -window:])
+
+
 def _asked_once(model: Any, ids: Tensor, max_new_tokens: int) -> Tensor:
     """The scores are computed before the loop."""
     best = model(ids).logits[:, -1].argmax(-1, keepdim=True)
@@ -101,6 +115,13 @@ MISTAKES = (
         "it.",
         "What does the model have to know to continue your prompt?",
         swap(fed=lambda ids, prompt: ids[:, -1:]),
+    ),
+    mistake(
+        "the last few tokens only",
+        "The model got only the last few tokens of a long text, so it knows nothing of "
+        "how the text begins.",
+        "A prompt has 40 tokens: how many of them does your model read?",
+        *map(_end_of, (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 24, 30, 32)),
     ),
     mistake(
         "the prompt again and again",
@@ -178,7 +199,8 @@ EXERCISES = (
         core=True,
         answers=(Answer("greedy", greedy, {"ids": "batch, prompt + new"}),),
         cases=_cases,
-        proves="every token, in batches too, prompts of several lengths",
+        proves="every token, in batches too, prompts of several lengths, each read "
+        "whole",
         misconceptions=MISTAKES,
     ),
     Exercise(

@@ -1,4 +1,4 @@
-"""11.E: no run of n tokens twice, and the word that this rule misspells."""
+"""11.E: no run of n tokens twice, and the word that this rule breaks off."""
 
 from collections.abc import Callable, Iterator
 
@@ -48,6 +48,7 @@ def _cases(seed: int) -> list[Case]:
         case("n = 2, a text of one token", 2, [[1]], 3),
         case("n = 4, few different tokens", 4, [[1, 2, 1, 2, 1, 2, 0, 1, 2, 1]], 9),
         case("n = 3, long texts of four tokens", 3, more, 5),
+        case("n = 2, three tokens come again", 2, [[1, 2, 3, 0, 1, 2]], 5),
     ]
 
 
@@ -112,6 +113,7 @@ def _long(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     "beginning one too short",
     "The last n - 2 tokens were compared, so runs of n - 1 tokens were forbidden.",
     "A run of n tokens: how many of them are there before the last one is written?",
+    lambda logits, ids, n: _block(logits, ids, n, lambda row, n: _plain(row, n - 1)),
 )
 def _shorter(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     return _block(logits, ids, n, lambda row, n: _plain(row, max(n - 1, 1)))
@@ -161,6 +163,51 @@ def _whole(logits: Tensor, ids: Tensor, n: int) -> Tensor:
 def _behind(logits: Tensor, ids: Tensor, n: int) -> Tensor:
     def which(row: list[int], n: int) -> set[int]:
         end = _last(row[:-1], n - 1)
+        return {run[-1] for run in _runs(row, n) if run[:-1] == end}
+
+    return _block(logits, ids, n, which)
+
+
+@mistake(
+    "blocked too late",
+    "The token after the run was blocked, not the one that would complete it.",
+    "Take n = 2: how many tokens of the text do you compare, and does the one that you "
+    "block come directly after them?",
+)
+def _after_the_run(logits: Tensor, ids: Tensor, n: int) -> Tensor:
+    def which(row: list[int], n: int) -> set[int]:
+        end = _last(row, n - 1)
+        return {run[-1] for run in _runs(row, n + 1) if run[:-2] == end}
+
+    return _block(logits, ids, n, which)
+
+
+@mistake(
+    "nothing blocked",
+    "Nothing was blocked, in no text.",
+    "Print the two lists of tokens that you compare. Two lists that differ in length "
+    "are never equal.",
+    lambda logits, ids, n: logits,
+)
+def _nothing(logits: Tensor, ids: Tensor, n: int) -> Tensor:
+    return logits.clone()
+
+
+@mistake(
+    "one end for all texts",
+    "What one text ends with was looked for in every text of the batch.",
+    "Each text ends in its own way. Where does your code take the last n - 1 tokens "
+    "from?",
+    lambda logits, ids, n: _one_end(logits, ids, n, -1),
+)
+def _first_end(logits: Tensor, ids: Tensor, n: int) -> Tensor:
+    return _one_end(logits, ids, n, 0)
+
+
+def _one_end(logits: Tensor, ids: Tensor, n: int, whose: int) -> Tensor:
+    end = _last(ids[whose].tolist(), n - 1)
+
+    def which(row: list[int], n: int) -> set[int]:
         return {run[-1] for run in _runs(row, n) if run[:-1] == end}
 
     return _block(logits, ids, n, which)
@@ -293,6 +340,9 @@ EXERCISES = (
             _missed_twice,
             _whole,
             _behind,
+            _after_the_run,
+            _nothing,
+            _first_end,
             _begins,
             _unordered,
             _earliest,
@@ -305,7 +355,7 @@ EXERCISES = (
     ),
     Exercise(
         "11.F",
-        "Detective work: the misspelt word",
+        "Detective work: the word that broke off",
         "value",
         difficulty=2,
         points=2,

@@ -18,20 +18,21 @@ def reference(logits: Tensor, temperature: float) -> Tensor:
 
 def _look(call: Callable, logits: Tensor, temperature: float) -> Look:
     """A constant added to all scores changes no probability, so it is taken off."""
+    before = logits.clone()
     scores: Any = call(logits, temperature)
     if not isinstance(scores, Tensor) or scores.shape != logits.shape:
         return Look({"logits": scores})
     above = scores - scores.amax(-1, keepdim=True)
     judged = {"logits minus the maximum of their row": above}
     if temperature != 1:  # where nothing has to change
-        judged["change of the scores"] = _change(scores - logits)
+        judged["change of the scores"] = _change(scores - before)
     return Look(judged)
 
 
 def _change(apart: Tensor) -> str:
     """Whether each score moved by an amount of its own."""
     if (apart.abs() < 1e-5).all():
-        return "none"
+        return "no change"
     alike = ((apart - apart[:, :1]).abs() < 1e-5).all()
     return "the same for a whole row" if alike else "another one for each"
 

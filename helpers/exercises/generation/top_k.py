@@ -67,9 +67,57 @@ def _below(logits: Tensor, bound: Any) -> Tensor:
     ),
     lambda logits, k: _below(logits, logits.sort(descending=True).values[:, k, None]),
     lambda logits, k: _below(logits, logits.sort().values[:, -k - 1, None]),
+    lambda logits, k: _below(logits, logits.topk(k + 1).values[..., -1:]),
+    lambda logits, k: _below(
+        logits, logits.kthvalue(logits.shape[-1] - k, keepdim=True).values
+    ),
 )
 def _one_more(logits: Tensor, k: int) -> Tensor:
     return _below(logits, _lowest(logits, k + 1))
+
+
+@mistake(
+    "keeps k - 1",
+    "The bound is the score before the k-th, so one token too few is left.",
+    "For k = 4, which place of the sorted row does your bound come from?",
+    lambda logits, k: _below(logits, _lowest(logits, k - 1)),
+    lambda logits, k: _below(logits, logits.topk(k - 1).values[..., -1:]),
+)
+def _fewer(logits: Tensor, k: int) -> Tensor:
+    return _below(logits, _lowest(logits, max(k - 1, 1)))
+
+
+@mistake(
+    "only the best",
+    "Only the most likely token of each row was kept, whatever k is.",
+    "`topk` gives k scores, the best first. Which of them did you take as the bound?",
+)
+def _best(logits: Tensor, k: int) -> Tensor:
+    return _below(logits, logits.amax(-1, keepdim=True))
+
+
+@mistake(
+    "counted from the lowest",
+    "The bound is the k-th lowest score, not the k-th highest.",
+    "From which end do `sort` and `kthvalue` count?",
+    lambda logits, k: _below(logits, logits.kthvalue(k, keepdim=True).values),
+    lambda logits, k: _below(logits, logits.sort().values[:, k - 1, None]),
+    lambda logits, k: _below(logits, logits.sort().values[:, k - 1 : k]),
+)
+def _from_below(logits: Tensor, k: int) -> Tensor:
+    return _below(
+        logits, logits.kthvalue(min(k, logits.shape[-1]), keepdim=True).values
+    )
+
+
+@mistake(
+    "sorted down the batch",
+    "The best k were looked for down the batch, not along the tokens of each row.",
+    "Along which axis do the tokens of one row lie?",
+    lambda logits, k: _below(logits, logits.topk(k, dim=0).values[-1:]),
+)
+def _down(logits: Tensor, k: int) -> Tensor:
+    return _below(logits, logits.topk(min(k, len(logits)), dim=0).values[-1:])
 
 
 @mistake(
@@ -143,9 +191,16 @@ def _finite(logits: Tensor, k: int) -> Tensor:
     "All rows were compared with the same bound.",
     "How many rows does your bound have?",
     lambda logits, k: _below(logits, _lowest(logits, k)[:1]),
+    lambda logits, k: _below(logits, _lowest(logits, k)[-1:]),
     lambda logits, k: _below(logits, _lowest(logits, k).amin()),
+    lambda logits, k: _below(logits, _lowest(logits, k).amax()),
+    lambda logits, k: _below(logits, _lowest(logits, k).mean()),
     lambda logits, k: _below(logits, logits.topk(k).values.min()),
     lambda logits, k: _below(logits, logits.topk(k).values[0, -1]),
+    lambda logits, k: _below(logits, logits.topk(k).values[-1, -1]),
+    lambda logits, k: _below(
+        logits, logits.flatten().topk(min(k, logits.shape[-1])).values[-1]
+    ),
 )
 def _shared(logits: Tensor, k: int) -> Tensor:
     return _below(logits, logits.flatten().topk(min(k, logits.numel())).values[-1])
@@ -223,6 +278,10 @@ EXERCISES = (
         "minus infinity",
         misconceptions=(
             _one_more,
+            _fewer,
+            _best,
+            _from_below,
+            _down,
             _one_less,
             _exact,
             _low,

@@ -395,6 +395,10 @@ EXERCISES = (
                 GPTBlock,
                 {"output": "batch, length, d_model"},
                 parts=("attention", "feed_forward", "norm1", "norm2"),
+                calls="The check calls `self.attention(query, key, value, mask)`, with "
+                "three times (B, T, D) and a boolean mask (T, T), True = may attend, "
+                "and expects (B, T, D): write your attention so that it can be called "
+                "like this, or take `mine.MultiHeadAttention`.",
                 stand_in=course.GPTBlock,
             ),
         ),
@@ -438,6 +442,14 @@ EXERCISES = (
                 "The norm norm3 belongs to the feed-forward, which stays.",
                 "Which norm belongs to the cross-attention in that layer?",
                 ("cross_attention", "norm3"),
+                ("norm3", "cross_attention"),
+            ),
+            mistake(
+                "the first norm",
+                "The norm norm1 belongs to the self-attention, which stays.",
+                "Which norm belongs to the cross-attention in that layer?",
+                ("cross_attention", "norm1"),
+                ("norm1", "cross_attention"),
             ),
         ),
     ),

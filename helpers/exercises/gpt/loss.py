@@ -1,5 +1,6 @@
 """10.C: the loss of a language model, and the shift in it."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -178,6 +179,13 @@ MISTAKES = (
         "asked nothing.",
         "How many questions does a text of five tokens ask?",
         lambda logits, ids: swap(reduction="sum")(logits, ids) / ids.numel(),
+    ),
+    mistake(
+        "bits instead of nats",
+        "The loss came back in bits: its logarithm has base 2, or it was divided by "
+        "the logarithm of 2.",
+        "The docstring asks for nats. Which base does their logarithm have?",
+        lambda logits, ids: _loss(logits, ids) / math.log(2),
     ),
     mistake(
         "one number per position",
