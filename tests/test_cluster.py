@@ -253,12 +253,15 @@ def test_what_ends_the_run_is_not_the_reason_of_a_submission(tmp_path):
         grader.close()
 
 
+JOB = {"seconds": 600, "memory": 10**10}
+
+
 def test_stopping_a_run_ends_its_processes_and_no_others(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "WORKER", "import time\ntime.sleep(600)")
     processes, said = runner.Processes(tmp_path), {}
 
     def run(name):
-        said[name] = processes.run({"run": name, "seconds": 600}, b"")
+        said[name] = processes.run(JOB | {"run": name}, b"")
 
     threads = [threading.Thread(target=run, args=name) for name in "ab"]
     for thread in threads:
@@ -272,7 +275,7 @@ def test_stopping_a_run_ends_its_processes_and_no_others(tmp_path, monkeypatch):
         assert list(said) == ["a"] and processes.running[other] == "b"
         with pytest.raises(subprocess.TimeoutExpired):
             other.wait(1)
-        again = processes.run({"run": "a", "seconds": 600}, b"")
+        again = processes.run(JOB | {"run": "a"}, b"")
         assert again == {"reason": "grading was stopped"}
     finally:
         processes.stop("b")

@@ -476,8 +476,9 @@ def test_what_a_worker_says_has_to_have_its_form(tmp_path, says, reason):
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
+    job = {"seconds": 60, "memory": 10**10}
     try:
-        result = grader._answer(worker, {"seconds": 60}, b"{}", tmp_path / "no log")
+        result = grader._answer(worker, job, b"{}", tmp_path / "no log")
     finally:
         grader.close()
     assert result.get("reason") == reason
