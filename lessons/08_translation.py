@@ -808,9 +808,8 @@ show_figure(
 # nearly twice as long.) Without it few are right even of the shortest numbers, and the
 # longer the number, the fewer. Width helps, too, as the row of 64 shows, but that is
 # chosen once, whatever sentence will come. With the look back the memory grows with
-# the sentence. Whether a network also uses it well
-# for sentences longer than all that it has learned from is another question, which we
-# did not measure.
+# the sentence. Whether a network also uses it well for sentences longer than all that
+# it has learned from is another question, which we did not measure.
 
 # %% [markdown] slide="slide"
 # ## A translator of your own parts

@@ -1,7 +1,9 @@
 """Right answers that were written from the task and its stub alone: id -> a cell.
 
 Unlike the independent solutions, which go different ways on purpose, each of these is
-what came first to a mind that had not read the course's answer.
+what came first to a mind that had not read the course's answer. They measure how near
+such an answer comes to the published one, so some of them resemble it, and none may be
+replaced by it.
 """
 
 ANSWERS = {

@@ -148,7 +148,7 @@ def _can_be_asked(one: _Asked) -> bool:
 
 
 def _number(value: Any) -> Tensor | None:
-    """A result as a tensor; None for what is no number."""
+    """A result as a tensor, or None where it is not a number."""
     if isinstance(value, bool | int | float):
         return torch.tensor(value, dtype=torch.float64)
     if isinstance(value, Tensor) and not value.is_complex() and value.numel():

@@ -60,7 +60,7 @@ def _related(trial: Trial) -> Iterator[str]:
         ]
         cases, got, want = zip(*some, strict=True)
         if isinstance(want[0], str) and not _is_result(trial, name):
-            return  # a verdict in our own words: its characters tell nothing
+            return  # a verdict in our own words, not a text of the student's
         axes = trial.answer.returns.get(name, "")
         said = ""
         with suppress(Exception):  # no check may fall over what comes on top of it

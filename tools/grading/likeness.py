@@ -6,7 +6,7 @@ has given; other names stay, such as `torch.softmax`. (Subtrees as prints of cod
 Baxter et al. 1998, Clone Detection Using Abstract Syntax Trees, section 2.)
 
 Where there is but one natural answer, honest people write the same. So one short answer
-tells nothing, and exercises in which independent solutions agree are left out.
+proves nothing, and exercises in which independent solutions agree are left out.
 """
 
 import ast
@@ -30,7 +30,7 @@ ALIKE = 0.8  # the share of subtrees from which on two answers are alike
 SHORT = 10  # subtrees: a shorter answer of the course is not compared
 ENOUGH = 50  # subtrees, of all answers that are alike in two notebooks
 COMMON = 0.05  # of a class: what more of it (and over three) write is natural
-SMALL = 4  # nodes: smaller subtrees stand in all code
+SMALL = 4  # nodes: smaller subtrees occur in almost all code
 LONGEST = 40_000  # characters of a cell that is looked at
 MOST = 1000  # subtrees of an answer that is looked at
 
@@ -196,7 +196,7 @@ class Known:
 
     @property
     def tells(self) -> bool:
-        """Whether likeness means something: no two found the same by themselves."""
+        """Whether likeness means something: independent solutions are unlike it."""
         if not self.course:
             return False
         pairs = (*product(self.course, self.others), *combinations(self.others, 2))
