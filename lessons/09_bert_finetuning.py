@@ -153,9 +153,9 @@ assert not bundled or (len(hit), len(every_text)) == (208, 1075)
 # and the rule is hardly better. Do people never write *great*? They do, but these are
 # not people. The language model was asked for reviews that show rather than tell, and
 # only 208 of the 1,075 contain any of the 20 words. So the result says that *these*
-# texts can't be judged by keywords. On reviews of real customers the rule may do much
-# better, so try it before anything else. What a data set can teach depends on who wrote
-# it, and why.
+# texts can't be judged by these 20 words. On reviews of real customers the rule may do
+# much better, so try it before anything else. What a data set can teach depends on who
+# wrote it, and why.
 
 # %% [markdown] slide="slide"
 # ## One encoder, read first, used for anything
@@ -412,8 +412,9 @@ assert len(words) == 377 + 5
 
 # %% [markdown] slide="skip"
 # The line of word counts is crossed early, because which words are frequent is quickly
-# learned. To get below it, the model has to use the words around a hole. Ask it about
-# our sentence. What will it put after *too*, and what in place of *because*?
+# learned. The place in the row tells something, too, but to get as far down as this,
+# the model has to use the words around a hole. Ask it about our sentence. What will it
+# put after *too*, and what in place of *because*?
 
 # %%
 TIRED = "The animal did not cross the street because it was too tired."
@@ -512,8 +513,8 @@ assert not bundled or 0 < (verdicts.argmax(-1) == 1).sum() < 10
 # seeds, and examples whose answer you know.
 
 # %% [markdown] slide="skip"
-# A fresh head is like the toss of a coin. Before you believe one, try several seeds,
-# and examples whose answer you know.
+# For this sentence a fresh head is like the toss of a coin. Before you believe one, try
+# several seeds, and examples whose answer you know.
 #
 # The encoder gives T vectors, but the head needs one for the whole text. The library's
 # class takes the one at the first token, `[CLS]`. Another way is the mean of all real
@@ -619,7 +620,8 @@ assert not bundled or gap > 4 * error
 # %% [markdown] slide="skip"
 # So stop words matter: the gap is several times its standard error. But the order of
 # the four bags on one fold was partly luck: pooled in the same way, TF-IDF of words and
-# pairs, the third best above, leads with 52.7 %.
+# pairs, the third best above, comes first with 52.7 %, two points before TF-IDF of
+# words (`python -m tools.experiments baselines`).
 
 # %% [markdown] slide="slide"
 # ## Evaluate, honestly
@@ -793,10 +795,11 @@ check("9.F", make_optimizer, train_epoch)
 # weights, and these have been copied ever since. But the right rate depends on the
 # model, the data and the number of steps. In a quick comparison on fold 4, with 300
 # reviews, two trained layers and one seed, 5e-5 got 36.3 % right, and 1e-4, 2e-4 and
-# 4e-4 got 45.1, 45.6 and 45.1 % (`python -m tools.experiments rates`). The standard
-# error is 3.4 points, so the last three can't be told apart. The first is behind, but
-# in a trial with a higher rate for the head it was level. The recipe below gives the
-# body 2e-4 and the head 1e-3. It was chosen on fold 4; our fold 2 had no say.
+# 4e-4 got 45.1, 45.6 and 45.1 %. The standard error is 3.4 points, so the last three
+# can't be told apart. The first is behind, but not by itself: with 8e-3 for the head
+# instead of 1e-3 it got 44.7 % (`rates` and `head_rates` of `python -m
+# tools.experiments`). The recipe below gives the body 2e-4 and the head 1e-3. It was
+# chosen on the test reviews of fold 4, not on those of our fold 2.
 #
 # `fine_tuning.fine_tune` is your loop with a progress bar and gradient clipping. Start
 # the cell, and write down what you expect: how many points above the best bag?
@@ -1252,8 +1255,8 @@ print("the same without the mask:", torch.allclose(near, unmasked, atol=1e-4))
 #
 # With the whole encoder frozen, each review is one vector, and training the head takes
 # a moment. So take ten seeds for each question: does it matter how many reviews there
-# are, whether the rate falls, whether each epoch has a new order? If the ranges of two
-# rows overlap, can you tell them apart?
+# are, whether the rate falls, whether each epoch has a new order? All are tested on the
+# same 215 reviews. Which differences would you believe?
 
 # %%
 untrained = fine_tuning.load_classifier()

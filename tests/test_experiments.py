@@ -188,3 +188,24 @@ def test_lesson_09_tells_of_the_rates_what_the_table_says():
     assert f"5e-5 got {right[5]} % right" in told
     others = f"{right[10]}, {right[20]} and {right[40]} %"
     assert f"1e-4, 2e-4 and 4e-4 got {others}" in told
+
+
+def test_lesson_09_tells_of_the_head_what_the_table_says():
+    table = page.measured(tool.PAGE.read_text("utf-8"))["head_rates"]
+    rows = [line.split("|")[1:3] for line in re.findall(r"^\| \d.*$", table, re.M)]
+    counts = {int(rate): round(float(share) * 215 / 100) for rate, share in rows}
+    right = {rate: f"{100 * count / 215:.1f}" for rate, count in counts.items()}
+    lesson = (tool.ROOT / "lessons" / "09_bert_finetuning.py").read_text("utf-8")
+    told = re.sub(r"\s+(# )?", " ", lesson)
+    assert f"5e-5 got {right[100]} % right" in told
+    assert f"with 8e-3 for the head instead of 1e-3 it got {right[800]} %" in told
+
+
+def test_lesson_10_tells_of_small_tables_what_the_table_says():
+    table = page.measured(tool.PAGE.read_text("utf-8"))["small_tables"]
+    rows = [line.split("|")[2:5] for line in re.findall(r"^\| \d.*$", table, re.M)]
+    large, _, gpt2s = zip(*(map(float, row) for row in rows), strict=True)
+    assert len(rows) == 3 and min(large) > 99
+    assert {round(share) for share in gpt2s} == {17}
+    lesson = (tool.ROOT / "lessons" / "10_gpt_from_scratch.py").read_text("utf-8")
+    assert "ours got 17 % right" in re.sub(r"\s+(# )?", " ", lesson)

@@ -321,12 +321,16 @@ def test_what_the_lesson_says_of_width_is_what_was_measured():
 
 def test_the_lesson_tells_of_the_narrow_context_what_the_table_says():
     found = page.measured((ROOT / "docs" / "experiments.md").read_text("utf-8"))
-    rows = re.findall(r"^\| \d \| (\S+) \| yes", found["narrow_context"], re.M)
-    shares = [float(share) for share in rows]
+    cells = r"^\| \d \| (\S+) \| (\S+) \| (\S+) \| yes"
+    rows = re.findall(cells, found["narrow_context"], re.M)
+    columns = [[float(share) for share in one] for one in zip(*rows, strict=True)]
+    two, six, narrow = (f"{min(one):.0f} to {max(one):.0f} %" for one in columns)
     lesson = (ROOT / "lessons" / "08_translation.py").read_text("utf-8")
     told = re.sub(r"\s+(# )?", " ", lesson)
-    assert len(shares) == 3
-    assert f"{min(shares):.0f} to {max(shares):.0f} % were right" in told
+    assert len(rows) == 3
+    assert f"{two} were right after 2,000 steps and {six} after 6,000" in told
+    assert f"the narrow networks got {narrow}" in told
+    assert f"6000: {columns[2][0] / 100:.3f}" in told  # of the lesson's seed
 
 
 def test_of_a_narrow_context_so_many_numbers_get_through():

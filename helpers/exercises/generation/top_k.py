@@ -256,6 +256,16 @@ def _beyond(logits: Tensor, k: int) -> Tensor:
 
 
 @mistake(
+    "never all kept",
+    "If k is at least as large as the vocabulary, one token was dropped; all of them "
+    "should be kept then.",
+    "How many tokens can be kept at most?",
+)
+def _never_all(logits: Tensor, k: int) -> Tensor:
+    return _below(logits, _lowest(logits, min(k, logits.shape[-1] - 1)))
+
+
+@mistake(
     *ZERO_TIMES_INFINITY,
     lambda logits, k: logits + (logits < _lowest(logits, k)) * NEVER,
 )
@@ -293,6 +303,7 @@ EXERCISES = (
             _short,
             _softmax,
             _beyond,
+            _never_all,
             _product,
         ),
     ),

@@ -1,4 +1,4 @@
-"""8.C: is it the vector, or the training?"""
+"""8.C: is it the width, or the training?"""
 
 import random
 from collections.abc import Callable, Mapping
@@ -55,18 +55,18 @@ def what_limits(
         return "training"
     if rising(row, steps):
         return "undecided"
-    return "vector" if wider(widest, steps, enough) else "neither"
+    return "width" if wider(widest, steps, enough) else "neither"
 
 
-def _vector_first(
+def _width_first(
     scores: Scores, width: int, steps: int, enough: float, at: Callable[..., int]
 ) -> str:
-    """Asks for a wider vector before it asks for more steps."""
+    """Asks for a wider network before it asks for more steps."""
     widest = scores[max(scores)]
     if scores[width][steps] >= enough:
         return "nothing"
     if width < max(scores) and widest[at(widest, steps)] >= enough:
-        return "vector"
+        return "width"
     return what_limits(scores, width, steps, enough)
 
 
@@ -157,21 +157,20 @@ swap = exchanging(what_limits)
 
 MISTAKES = (
     mistake(
-        "the vector blamed first",
-        'Where a wider vector is enough, the answer was "vector", although more '
-        "steps would have been enough for the narrow one as well.",
-        "If more steps repair it, and a wider vector repairs it too, was the vector "
-        "too narrow?",
-        lambda scores, width, steps, enough=0.95: _vector_first(
+        "the width blamed first",
+        'Where a wider one is enough, the answer was "width", although more steps '
+        "would have been enough for the narrow one as well.",
+        "If more steps repair it, and more width repairs it too, was it too narrow?",
+        lambda scores, width, steps, enough=0.95: _width_first(
             scores, width, steps, enough, lambda widest, steps: max(widest)
         ),
     ),
     mistake(
         "a wider one after as many steps",
-        "The vector was blamed where a wider one is enough after the same number of "
-        "steps. But a wider network also learns more with each step.",
+        "The width was blamed where a wider one is enough after the same number of "
+        "steps. But a wider network may also learn more with each step.",
         "Which comparison shows that the narrow one has learned all that it can?",
-        lambda scores, width, steps, enough=0.95: _vector_first(
+        lambda scores, width, steps, enough=0.95: _width_first(
             scores, width, steps, enough, lambda widest, steps: steps
         ),
     ),
@@ -202,14 +201,13 @@ MISTAKES = (
         "the wide one stopped early",
         "The wider network was read after the steps in question, not after the longest "
         "training.",
-        "For how long should the network train that is to show what a wide vector can "
-        "do?",
+        "For how long should the network train that is to show what more width can do?",
         swap(wider=lambda widest, steps, enough: widest[steps] >= enough),
     ),
     mistake(
         "nothing but these two",
-        "If it was not the training, the vector was blamed, although a wider one is "
-        "not enough either.",
+        "If it was not the training, the width was blamed, although a wider one is not "
+        "enough either.",
         "What if neither helps?",
         swap(wider=lambda widest, steps, enough: True),
     ),
@@ -268,7 +266,7 @@ def _as_it_stands(scores: Scores, width: int, steps: int, enough: float) -> str:
 EXERCISES = (
     Exercise(
         "8.C",
-        "Is it the vector, or the training?",
+        "Is it the width, or the training?",
         "function",
         difficulty=2,
         points=2,
@@ -276,7 +274,7 @@ EXERCISES = (
         answers=(Answer("what_limits", what_limits, {"verdict": ""}),),
         cases=_cases,
         proves="a verdict only on trainings that have stopped improving, and on a "
-        "wider vector only after as long a training",
+        "wider network only after its longest training",
         misconceptions=MISTAKES,
     ),
 )

@@ -14,7 +14,7 @@ def by_sorted_rows(scores, width, steps, enough=0.95):
         return "undecided"
     _, wide = max(scores.items())
     _, end = max(wide.items())
-    return "vector" if end >= enough else "neither"
+    return "width" if end >= enough else "neither"
 
 
 def by_questions(scores, width, steps, enough=0.95):
@@ -22,7 +22,7 @@ def by_questions(scores, width, steps, enough=0.95):
     mine, wide = scores[width], scores[max(scores)]
     verdict = "neither"
     if wide[sorted(wide)[-1]] >= enough:
-        verdict = "vector"
+        verdict = "width"
     if mine[longest] > mine[second] + 0.02:
         verdict = "undecided"
     if mine[longest] >= enough:
@@ -41,7 +41,7 @@ def by_arrays(scores, width, steps, enough=0.95):
         ("nothing", score >= enough),
         ("training", own[-1, 1] >= enough),
         ("undecided", still),
-        ("vector", wide[-1, 1] >= enough),
+        ("width", wide[-1, 1] >= enough),
         ("neither", True),
     )
     return next(name for name, holds in asked if holds)
