@@ -285,7 +285,11 @@ def _unlike(
     for place, lengths in enumerate(sizes):
         batch = tiny_batch(draw, *lengths)
         with torch.no_grad():
-            best = model(batch["input_ids"], batch["attention_mask"]).logits.argmax(-1)
+            logits = model(batch["input_ids"], batch["attention_mask"]).logits
+        highest = int(logits.argmax()) // logits.shape[-1]  # its row becomes the last,
+        order = torch.arange(len(lengths)).roll(-1 - highest)  # so it is not a label
+        batch = {name: value[order] for name, value in batch.items()}
+        best = logits[order].argmax(-1)
         right = len(lengths) - 1 if place == 0 else 0
         labels = (best + 1 + torch.randint(0, 4, best.shape, generator=draw)) % 5
         labels[:right] = best[:right]
