@@ -1,6 +1,7 @@
 """Lesson 09's parts: reviews and batches, baselines, masking, scores, leaderboard."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from helpers.reading import baselines, fine_tuning, reviews
 from helpers.reading.reviews import ReviewsError, SimilarLengths
 from helpers.student.leaderboard import Leaderboard
 from helpers.text import masked_language
+from tools.build.notebooks import ROOT
 
 pytestmark = pytest.mark.lesson("09")
 
@@ -198,6 +200,22 @@ def test_all_folds_together_give_the_numbers_of_the_lesson():
     ):
         right = [baselines.right(name, one["train"], one["test"]) for one in splits]
         assert 100 * np.concatenate(right).mean() == pytest.approx(accuracy, abs=0.05)
+
+
+def test_lesson_09_says_what_the_experiment_over_all_folds_found():
+    page = (ROOT / "docs/experiments.md").read_text("utf-8")
+    lesson = " ".join(
+        (ROOT / "lessons/09_bert_finetuning.py").read_text("utf-8").split()
+    )
+    table = page.split("<!-- measured: reviews -->")[1].split("<!-- /measured -->")[0]
+    together = re.search(r"pairs ([\d.]+) %, fine-tuned ([\d.]+) %", table)
+    gap = re.search(r"these folds: ([\d.]+) points, standard error ([\d.]+)", table)
+    bag, encoder = together.groups()
+    plain = lesson.replace("# ", "")
+    assert f"the encoder gets {encoder} % and the best bag {bag} %" in plain
+    assert (
+        "a gap of {} points with a standard error of {}".format(*gap.groups()) in plain
+    )
 
 
 # --- masking --------------------------------------------------------------------------

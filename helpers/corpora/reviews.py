@@ -21,7 +21,7 @@ __all__ = ["FOLDS", "REVIEWS", "STARS", "load_reviews"]
 
 REVIEWS = Path(__file__).with_name("reviews.csv")
 FOLDS = 5
-STARS = ["1 star", "2 star", "3 stars", "4 stars", "5 stars"]  # "2 star": Yelp's names
+STARS = ["1 star", "2 stars", "3 stars", "4 stars", "5 stars"]
 
 
 def load_reviews(fold: int = 0) -> DatasetDict:

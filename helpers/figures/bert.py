@@ -75,7 +75,13 @@ def falling(
     axes.plot(range(1, len(losses) + 1), losses, color=BLUE, alpha=0.25, lw=1)
     window = min(over, len(losses))
     means = np.convolve(losses, np.ones(window) / window, "valid")
-    axes.plot(range(window, len(losses) + 1), means, color=BLUE, lw=2, label="the loss")
+    axes.plot(
+        range(window, len(losses) + 1),
+        means,
+        color=BLUE,
+        lw=2,
+        label=f"the loss, mean of {window} steps",
+    )
     axes.axhline(
         start, color=GREY, linestyle="--", label=f"no idea: ln V = {start:.2f}"
     )
@@ -87,8 +93,8 @@ def falling(
 
 def two_heads() -> Figure:
     """Draw BERT with its two heads: one that guesses words, one that gives stars."""
-    figure, (axes,) = canvas(10, 4.6)
-    axes.set(xlim=(-0.3, 20.4), ylim=(-0.6, 8.9))
+    figure, (axes,) = canvas(9, 4.6)
+    axes.set(xlim=(-0.3, 18.4), ylim=(-0.6, 8.9))
     axes.axis("off")
     tokens = ("[CLS]", "the", "soup", "was", "[MASK]", "[SEP]")
     places = [2.0 + 1.75 * n for n in range(len(tokens))]
@@ -123,7 +129,7 @@ def two_heads() -> Figure:
     for height, text in (
         (6.6, "a head, with initial weights:\nrandom until it is trained"),
         (4.65, "one vector in context\nfor each token"),
-        (2.45, "trained once, on raw text"),
+        (2.45, "trained before,\nwithout your labels"),
     ):
         axes.text(13.5, height, text, va="center", fontsize=9, color="#333333")
     return figure
