@@ -1078,8 +1078,8 @@ assert at_once[128:].mean() > pieces[3].mean() + 0.5
 
 # %% [markdown]
 # A fair answer needs equal size, the same stories, the best learning rate for each side
-# and three seeds, and then each part alone. The program for these 42 trainings is ready
-# and takes about six hours of one core: `python -m tools.experiments blocks`.
+# and three seeds, and then each part alone. The program for these 30 trainings is ready
+# and takes about four hours of one core: `python -m tools.experiments blocks`.
 
 # %% [markdown] slide="notes"
 # **1 minute.** Ask: who thinks that the new block is better? What would you have to see

@@ -2,16 +2,20 @@
 
     python -m tools.experiments blocks --seeds 0 1 2
 
-Each side takes the best of four learning rates; then one part at a time goes back to
-GPT-2's, at the rate that is best for today's. Every finished training is kept in
-build/experiments/blocks and not repeated, so the command goes on where it was stopped;
-a training that is stopped half-way begins again. There are 42 trainings of 1,500 steps,
-of about a third of a second each on one core: some six hours.
+Each side takes the best of four learning rates, tried with seed 0; then one part at a
+time goes back to GPT-2's, at the rate that is best for today's. Every finished training
+is kept in build/experiments/blocks and not repeated, so the command goes on where it
+was stopped; a training that is stopped half-way begins again. There are 30 trainings of
+1,500 steps, of about a third of a second each on one core: some four hours. What a step
+of either side costs is measured apart from them, by turns, so that the machine may be
+busy with other work meanwhile.
 """
 
 import hashlib
 import json
 import math
+import statistics
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
@@ -40,6 +44,7 @@ FOLDER = ROOT / "build" / "experiments" / "blocks"
 RATES = (0.001, 0.002, 0.004, 0.008)
 OLD, NEW = "GPT-2's block", "today's block"
 EQUAL = "{}, equal seconds"
+TURNS = 21  # timed steps of either side
 BACK = "{} back"
 COLUMNS = (
     OLD,
@@ -48,7 +53,7 @@ COLUMNS = (
     EQUAL.format(NEW),
     *map(BACK.format, PARTS),
 )
-Curve = dict[str, Any]  # "step", "seconds" and "bits", a list each; "parameters"
+Curve = dict[str, Any]  # "step" and "bits", a list each; "parameters"
 
 
 @dataclass(frozen=True)
@@ -145,20 +150,16 @@ def bits_per_byte(model: nn.Module, rows: Tensor, lengths: Tensor) -> float:
 
 def teach(name: str, rate: float, seed: int, plan: Plan, folder: Path) -> Curve:
     """Train one model and measure it now and then; an earlier result is read."""
-    digest = hashlib.sha256(json.dumps(asdict(plan)).encode()).hexdigest()[:12]
     words = "-".join((name, str(rate), str(seed))).replace(" ", "_").replace("'", "")
-    file = folder / digest / f"{words}.json"
+    file = folder / digest_of(plan) / f"{words}.json"
     if file.exists():
         return json.loads(file.read_text("utf-8"))
     tokens, held_out, lengths = text(plan, folder)
     model = build(name, plan, seed)
-    matrices = [p for p in model.parameters() if p.ndim == 2]
-    vectors = [p for p in model.parameters() if p.ndim == 1]
-    groups = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, rate, (0.9, 0.95), weight_decay=0.1)
+    optimizer = optimizer_of(model, rate)
     history, settings = History(), plan.settings(seed)
     bits = [bits_per_byte(model, held_out, lengths)]
-    curve = {"step": [0], "seconds": [0.0], "bits": bits, "parameters": count(model)}
+    curve = {"step": [0], "bits": bits, "parameters": count(model)}
     while (done := len(history.loss)) < plan.steps:
         steps = min(plan.every, plan.steps - done)
         train(
@@ -173,10 +174,48 @@ def teach(name: str, rate: float, seed: int, plan: Plan, folder: Path) -> Curve:
             name=f"{name}, rate {rate}, seed {seed}",
         )
         curve["step"].append(len(history.loss))
-        curve["seconds"].append(history.seconds)
         curve["bits"].append(bits_per_byte(model, held_out, lengths))
     write_text(file, json.dumps(curve))
     return curve
+
+
+def optimizer_of(model: nn.Module, rate: float) -> torch.optim.AdamW:
+    """AdamW, with weight decay for the matrices alone."""
+    matrices = [p for p in model.parameters() if p.ndim == 2]
+    vectors = [p for p in model.parameters() if p.ndim == 1]
+    groups = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, rate, (0.9, 0.95), weight_decay=0.1)
+
+
+def seconds_per_step(plan: Plan, folder: Path) -> dict[str, float]:
+    """Processor seconds of a training step of both blocks, medians of steps by turns.
+
+    Measured once; an earlier result is read.
+    """
+    file = folder / digest_of(plan) / "seconds_per_step.json"
+    if file.exists():
+        return json.loads(file.read_text("utf-8"))
+    tokens, _, _ = text(plan, folder)
+    settings = plan.settings(0)
+    models = {name: build(name, plan, 0) for name in (OLD, NEW)}
+    optimizers = {name: optimizer_of(one, 1e-4) for name, one in models.items()}
+    taken: dict[str, list[float]] = {name: [] for name in models}
+    for turn in range(TURNS + 2):  # the first two of each warm it up
+        for name, model in models.items():
+            start = time.process_time()
+            losses(model, batch_at(turn, tokens, settings)).mean().backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizers[name].step()
+            optimizers[name].zero_grad()
+            taken[name].append(time.process_time() - start)
+    seconds = {name: statistics.median(some[2:]) for name, some in taken.items()}
+    write_text(file, json.dumps(seconds))
+    return seconds
+
+
+def digest_of(plan: Plan) -> str:
+    """Names the folder of a plan's results."""
+    return hashlib.sha256(json.dumps(asdict(plan)).encode()).hexdigest()[:12]
 
 
 def rate_at(rate: float, plan: Plan, step: int) -> float:
@@ -201,38 +240,36 @@ def compare(seed: int, folder: str | Path = FOLDER, **settings: int) -> dict[str
             f"blocks has no setting {min(unknown)!r}; it has {', '.join(names)}."
         )
     plan, folder = Plan(**settings), Path(folder)
-    best: dict[str, tuple[float, Curve]] = {}
+    cost, rates = seconds_per_step(plan, folder), {}
     for name in (OLD, NEW):
-        tried = [(rate, teach(name, rate, seed, plan, folder)) for rate in RATES]
-        best[name] = min(tried, key=lambda pair: pair[1]["bits"][-1])
-    curves = {name: curve for name, (_, curve) in best.items()}
+        tried = {rate: teach(name, rate, 0, plan, folder) for rate in RATES}
+        rates[name] = min(RATES, key=lambda rate: tried[rate]["bits"][-1])
+    curves = {n: teach(n, rate, seed, plan, folder) for n, rate in rates.items()}
     row: dict[str, Any] = {name: curve["bits"][-1] for name, curve in curves.items()}
-    time = min(curve["seconds"][-1] for curve in curves.values())
     for name, curve in curves.items():
-        bits = float(np.interp(time, curve["seconds"], curve["bits"]))
+        afforded = plan.steps * min(cost.values()) / cost[name]
+        bits = float(np.interp(afforded, curve["step"], curve["bits"]))
         row[EQUAL.format(name)] = bits
     for part in PARTS:
-        curve = teach(part, best[NEW][0], seed, plan, folder)
+        curve = teach(part, rates[NEW], seed, plan, folder)
         row[BACK.format(part)] = curve["bits"][-1]
-    rates = {name: rate for name, (rate, _) in best.items()}
-    return row | {"curves": curves, "rates": rates, "held": True}
+    return row | {"curves": curves, "rates": rates, "cost": cost, "held": True}
 
 
 def along_the_way(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The rates that were best, and a table of both curves, means over the seeds."""
     said = [
-        f"Best rates of {name}: {', '.join(str(row['rates'][name]) for row in rows)}; "
+        f"Best rate of {name}: {rows[0]['rates'][name]}; "
         f"{rows[0]['curves'][name]['parameters']:,} parameters."
         for name in (OLD, NEW)
     ]
-    columns = ["step", *(f"{name}, {what}" for name in (OLD, NEW) for what in (
-        "bits per byte", "seconds"))]  # fmt: skip
+    kinds = "bits per byte", "processor seconds"
+    columns = ["step", *(f"{name}, {kind}" for name in (OLD, NEW) for kind in kinds)]
     lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for number, step in enumerate(rows[0]["curves"][OLD]["step"]):
         cells = [str(step)]
         for name in (OLD, NEW):
-            for what, form in (("bits", "{:.3f}"), ("seconds", "{:.0f}")):
-                values = [row["curves"][name][what][number] for row in rows]
-                cells.append(form.format(np.mean(values)))
+            bits = np.mean([row["curves"][name]["bits"][number] for row in rows])
+            cells += [f"{bits:.3f}", f"{step * rows[0]['cost'][name]:.0f}"]
         lines.append(f"| {' | '.join(cells)} |")
     return [" ".join(said), "\n".join(lines)]

@@ -747,10 +747,11 @@ _ALL = (
         "steps, and how today's fares with one part at a time as GPT-2 has it.",
         "All models read the same stories in the same order and have, to within 1 %, "
         "as many parameters: what a part adds is taken from the width of the "
-        "feed-forwards. Both blocks take the best of four learning rates, chosen on "
-        "the stories that they are reported on; a part goes back at the rate that is "
-        "best for today's, which may not be its own best. In the columns of equal "
-        "seconds the slower block is cut off before its rate has fallen to 0.",
+        "feed-forwards. Both blocks take the best of four learning rates, chosen with "
+        "seed 0 on the stories that they are reported on; a part goes back at the rate "
+        "that is best for today's, which may not be its own best. In the columns of "
+        "equal seconds the slower block is cut off before its rate has fallen to 0; "
+        "the seconds of a step are those of the processor, measured by turns.",
         blocks.COLUMNS,
         blocks.compare,
         form="{:.3f}",
