@@ -48,7 +48,7 @@ class StorySettings(Settings):
     text: str = "world"  # or "books", or "both"
     stories: int = 200_000  # told for training; about 36 million tokens
     d_model: int = 192
-    vocab_size: int = 3072
+    vocab_size: int = 3584
     num_heads: int = 8
     dropout: float = 0.0  # no story is read more than twice
     steps: int = 100_000  # at most; the held-out curve or the clock ends it before

@@ -8,7 +8,7 @@ import lzma
 import random
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import torch
@@ -16,13 +16,14 @@ from safetensors.torch import save_file
 from tokenizers import ByteLevelBPETokenizer, Tokenizer
 from tqdm import tqdm
 
-from tools.corpora.stories import Story, tell
+from tools.corpora.stories import Story, tell, words
 from tools.pretrain.settings import END, StorySettings, write_atomically
 
 HELD_OUT = 1_000_000_000  # the first seed of the stories that are never trained on
 HELD_OUT_STORIES = 500
 HELD_OUT_PART = 20  # one part of the books in so many is never trained on
 LEARN_FROM = 8_000  # stories from which the tokenizer learns
+NAMED = 300  # times that it reads each name besides, so that a name is one token
 PER_PART = 20  # stories for each part of a book where both are read: half and half
 FROM_THE_MIDDLE = 0.4  # share of the training texts that leave out their beginning
 
@@ -92,8 +93,13 @@ def build_tokenizer(folder: Path, settings: StorySettings, books: Path | None) -
     """Train the byte-level BPE on the first texts and write tokenizer.json."""
     bpe = ByteLevelBPETokenizer()
     first = islice(texts(settings, books), LEARN_FROM)
+    names = words.GIRLS + words.BOYS + words.PET_NAMES
+    named = [" ".join(names), "\n".join(names)]  # within a line, and at its beginning
     bpe.train_from_iterator(
-        first, settings.vocab_size, special_tokens=[END], show_progress=False
+        chain(first, NAMED * named),
+        settings.vocab_size,
+        special_tokens=[END],
+        show_progress=False,
     )
     write_atomically(folder / "tokenizer.json", lambda file: bpe.save(str(file)))
 

@@ -18,7 +18,7 @@ PRONOUNS = {
     "he": {"he": "he", "him": "him", "his": "his", "himself": "himself", "hers": "his"},
 }
 SELVES = frozenset({"he", "him", "his", "himself", "hers", "hand", "hands"})
-RARE = 0.12  # share of the people with a name that is in no list
+RARE = 0.05  # share of the people with a name that is in no list
 SEASONS = {
     "spring": ("sun", "rain", "wind", "cloud"),
     "summer": ("sun", "heat", "rain", "cloud"),
