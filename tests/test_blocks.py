@@ -201,7 +201,10 @@ def test_the_tables_say_what_was_found(folder, monkeypatch, tmp_path, capsys):
     assert tool.main(wanted, tmp_path / "experiments.md") == 0
     said = capsys.readouterr().out
     assert "| seed | GPT-2's block | today's block |" in said
-    assert "| step | GPT-2's block, bits per byte | GPT-2's block, processor seconds |" in said
+    assert (
+        "| step | GPT-2's block, bits per byte | GPT-2's block, processor seconds |"
+        in said
+    )
     assert "Best rate of today's block: 0.0" in said
     assert tool.main(["blocks", "--seeds", "1", "--set", "width=3"]) == 2
     assert "no setting 'width'" in capsys.readouterr().err
