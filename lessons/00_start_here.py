@@ -173,7 +173,7 @@ for language in ("de", "fr"):
 # chooses its next word.
 
 # %% slide="fragment"
-beginning = "Mia had lost her red ball."
+beginning = "Mia had a red ball."
 for draw in (1, 3, 5):
     print(continued(beginning, draw), end="\n\n")
 

@@ -39,7 +39,7 @@
 # you looked at what was there, chose a word that could follow, and then looked again,
 # at a text that was now longer by one word. The program below works in the same way. It
 # is a **GPT**, a *generative pretrained Transformer*: a decoder without an encoder,
-# whose 2.4 million numbers were learned from made-up stories for children. Before you
+# whose 2.5 million numbers were learned from made-up stories for children. Before you
 # run it, guess: will it still know, three sentences later, whom the story is about? It
 # tells two stories from one beginning. Run it, and then put a beginning of your own in
 # place of ours.
@@ -628,7 +628,7 @@ print(characters.decode(said[0]))
 
 # %% [markdown] slide="skip"
 # Why does the storyteller write real words, while your GPT has to spell them? Because
-# it has 3,072 tokens, many of them whole words. Where do they come from? Do it by hand,
+# it has 3,584 tokens, many of them whole words. Where do they come from? Do it by hand,
 # with the example of Sennrich et al. (2016): *low* occurs 5 times, *lower* twice,
 # *newest* 6 times, *widest* 3 times. Which two letters stand side by side most often?
 # Count *es*, *lo* and *we* with a pencil before you run the cell.
@@ -760,7 +760,7 @@ config = course.GPTConfig(
 )
 print(f"{theirs.num_parameters():,} parameters")
 print(theirs.transformer.h[0])
-assert round(theirs.num_parameters() / 1e6, 1) == 2.4
+assert round(theirs.num_parameters() / 1e6, 1) == 2.5
 
 # %%
 ours_is, block = course.GPT(config).layers[0], theirs.transformer.h[0]
@@ -900,10 +900,11 @@ print(tell("My grandmother never told anybody that she", draws=0, temperature=0.
 # %% [markdown] slide="skip"
 # <details><summary>What we saw</summary>
 #
-# Ours went on like its stories, and soon made no sense. At the end of our sentence it
-# was lost and did not say *tired*, for its stories are not about streets that nobody
-# crosses. Nothing is wrong with its attention. A language model has learned what comes
-# next *in its texts*, and nothing else.
+# Ours turned the grandmother into a dog, gave her a grandmother of her own, and went on
+# like its stories. At the end of our sentence it did not say *tired*: after *too* it
+# put a full stop, for its stories are not about streets that nobody crosses. Nothing is
+# wrong with its attention. A language model has learned what comes next *in its texts*,
+# and nothing else.
 # </details>
 
 # %% [markdown] slide="slide"

@@ -214,10 +214,10 @@ check("12.A", RMSNorm)
 # subtracting it, with no training afterwards? Guess the loss before you run the cell.
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: the loss on these stories is 0.406. What will it be without the
+# **2 minutes.** Ask: the loss on these stories is 0.408. What will it be without the
 # subtraction?
 #
-# Expect: "ten", "it breaks". It is 0.406.
+# Expect: "ten", "it breaks". It is 0.407.
 #
 # Say: the mean makes up less than a thousandth of the squared length of these vectors.
 # So there was hardly anything to subtract, in this model and on these stories.
@@ -242,8 +242,8 @@ print(f"loss with layer norm {loss(before):.3f}, with RMS norm {loss(left_out):.
 
 # %% [markdown] slide="skip"
 # The mean was hardly there: it makes up less than a thousandth of the squared length of
-# these vectors. Without the subtraction the loss on held-out stories stays the same to
-# three digits, in a model that has had no chance to get used to this.
+# these vectors. Without the subtraction the loss on held-out stories changes by less
+# than 0.001, in a model that has had no chance to get used to this.
 
 # %% [markdown] slide="subslide"
 # The loss hides that single logits moved, some of them by more than 0.5. Even that can
@@ -1332,12 +1332,12 @@ others = len(head.tokens) - 1
 print(f"lesson 02: {rows_on_cls} of {others} other tokens give [CLS] more than 0.5")
 
 # %% [markdown]
-# Early in a story one head gives the first token four times an equal share. At token
-# 100 no head gives it more than a few hundredths, so not every model has a sink to
-# speak of. Where one has, a window that slides away from the first token takes the sink
-# from all heads at once. Xiao and his colleagues report that the loss of large models
-# then rises steeply, and that it is enough to keep the first four tokens in the cache.
-# That is what `sinks` in your mask is for. They also count positions *within the
+# Early in a story one head gives the first token more than three times an equal share.
+# At token 100 no head gives it more than two hundredths, so not every model has a sink
+# to speak of. Where one has, a window that slides away from the first token takes the
+# sink from all heads at once. Xiao and his colleagues report that the loss of large
+# models then rises steeply, and that it is enough to keep the first four tokens in the
+# cache. That is what `sinks` in your mask is for. They also count positions *within the
 # cache*, so that a sink never gets further away. What happens to your writer, whose
 # sinks stay where they are?
 

@@ -7,7 +7,7 @@ import torch
 from helpers import pretrained
 
 SIZES = {
-    "vocab_size": 3072,  # of the storyteller's tokenizer
+    "vocab_size": 3584,  # of the storyteller's tokenizer
     "hidden_size": 48,
     "intermediate_size": 128,
     "num_hidden_layers": 2,
