@@ -311,16 +311,17 @@ assert 0.7 < by_heat[0.3].max() < 0.8
 show_figure(
     draw.temperatures(by_heat, likely, pieces(likely)),
     "The same 12 tokens at four temperatures. At 0.3 the first has three quarters of "
-    "the probability; the higher the temperature, the more level the bars, and at 2 all "
-    "twelve are short, because most of the probability is with all others.",
+    "the probability; the higher the temperature, the more level the bars, and at 2 "
+    "all twelve are short, because most of the probability is with all others.",
 )
 
 # %% [markdown] slide="skip"
-# At 2 you win the bet. The tokens outside of the 50 most likely, the **tail**, are each
-# unlikely, but there are three and a half thousand, and together they are drawn about
-# once in eleven times at temperature 1, and more than every other time at 2. One such
-# word is enough: the model takes it for part of the story and tries to go on from there. So one
-# would like to cut the tail off before the draw, and there are two common ways.
+# At 2 you win the bet, and at 1 it would be the toss of a coin. The tokens outside of
+# the 50 most likely, the **tail**, are each unlikely, but there are three and a half
+# thousand, and together they are drawn about once in eleven times at temperature 1, and
+# more than every other time at 2. One such word is enough: the model takes it for part
+# of the story and tries to go on from there. So one would like to cut the tail off
+# before the draw, and there are two common ways.
 
 # %% [markdown] slide="slide"
 # ## Top-k: the best few

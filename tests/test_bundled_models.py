@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import pytest
 import torch
+import torch.nn.functional as F
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch.testing import assert_close
@@ -12,6 +13,8 @@ from transformers import BertForMaskedLM, BertTokenizer, GPT2LMHeadModel
 
 from helpers import pretrained
 from helpers.corpora import whole
+from helpers.corpora.stories import load_stories
+from helpers.generation import sampling, ways
 from helpers.models.encoder import bert_encoder
 from helpers.models.gpt import load_gpt2
 from tools.pretrain import evaluation, guesser, guesser_export, story_export
@@ -93,6 +96,28 @@ def test_the_storyteller_shows_what_it_must():
     assert shown["reward_accuracy"] >= 0.9
     assert shown["happy_best_of_16"] - shown["happy"] >= 0.25
     assert repeats["temperature 1.0"] <= 1.5 * repeats["held-out stories"]
+    read = facts_of("storyteller")["read_blind"]  # taken for a story, and of how many
+    assert read["temperature 1"][0] >= 35 and read["temperature 1"][1] == 50
+    assert read["temperature 2"][0] <= 5 and read["temperature 2"][1] == 50
+
+
+def test_the_storyteller_says_what_lessons_10_and_11_tell_of_it(teller):
+    tokenizer = pretrained.load_tokenizer("storyteller")
+    too = "The animal did not cross the street because it was too"
+    ids = tokenizer(too, return_tensors="pt").input_ids
+    assert tokenizer.decode(sampling.next_logits(teller, ids).argmax()) == "."
+    stories = [tokenizer(story.text).input_ids[:72] for story in load_stories()]
+    for start in (0, 100, 200, 300):  # the lesson shows the last twenty
+        real = torch.tensor(stories[start : start + 20])  # (B=20, T=72)
+        greedy = ways.write(teller, real[:, :12], 60, ways.WAYS["greedy"])
+        assert surprise(teller, greedy) < surprise(teller, real) - 0.02
+
+
+@torch.no_grad()
+def surprise(model, ids):
+    """The mean loss of the last 60 tokens, in nats."""
+    logits = model(ids).logits[:, 11:-1]
+    return F.cross_entropy(logits.mT, ids[:, 12:]).item()
 
 
 def test_the_storyteller_is_a_plain_gpt2(teller):

@@ -86,6 +86,6 @@ def test_the_lesson_keeps_its_storyteller(home):
     assert done.stderr.startswith("cells that ran: ") and done.returncode == 0, (
         done.stderr[-2000:]
     )
-    assert "GPT2LMHeadModel: 2,418,816 parameters" in done.stdout
+    assert "GPT2LMHeadModel: 2,517,120 parameters" in done.stdout
     assert done.stdout.count("passed. Shown:") == 13
     assert "COURSE_SOURCE" not in done.stdout

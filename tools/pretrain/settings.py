@@ -69,6 +69,7 @@ class GuesserSettings(StorySettings):
     stories: int = 40_000  # every epoch hides other words of them
     batch_size: int = 64
     d_model: int = 192
+    vocab_size: int = 3072
     num_heads: int = 6
     masked: float = 0.25  # share of the tokens to be guessed; BERT: 0.15, more slowly
 

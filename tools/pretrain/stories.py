@@ -23,7 +23,7 @@ HELD_OUT = 1_000_000_000  # the first seed of the stories that are never trained
 HELD_OUT_STORIES = 500
 HELD_OUT_PART = 20  # one part of the books in so many is never trained on
 LEARN_FROM = 8_000  # stories from which the tokenizer learns
-NAMED = 300  # times that it reads each name besides, so that a name is one token
+NAMED = 300  # times that it then reads each name besides, so that it is one token
 PER_PART = 20  # stories for each part of a book where both are read: half and half
 FROM_THE_MIDDLE = 0.4  # share of the training texts that leave out their beginning
 
@@ -96,7 +96,7 @@ def build_tokenizer(folder: Path, settings: StorySettings, books: Path | None) -
     names = words.GIRLS + words.BOYS + words.PET_NAMES
     named = [" ".join(names), "\n".join(names)]  # within a line, and at its beginning
     bpe.train_from_iterator(
-        chain(first, NAMED * named),
+        chain(first, NAMED * min(settings.stories, LEARN_FROM) // LEARN_FROM * named),
         settings.vocab_size,
         special_tokens=[END],
         show_progress=False,
