@@ -343,8 +343,8 @@ def _value(answer: Answer, got: Any, want: Any) -> str:
     if isinstance(want, tuple) and not isinstance(got, tuple | list):
         texts = any(isinstance(one, str) for one in want)
         asked = (
-            ' A tuple of texts is asked for, such as `("a", "b")`, and their order '
-            "matters."
+            ' A list or tuple of texts is asked for, such as `("a", "b")`, and their '
+            "order matters."
             if texts
             else " A tuple is asked for, such as `(5, 6)`: its numbers have an order."
         )

@@ -86,9 +86,7 @@ def _look(call: Callable, name: str, seed: int) -> Look:
     judged = {"model": type(model).__name__}
     weight = getattr(getattr(model, "classifier", None), "weight", None)
     judged["head"] = _shape(weight, "no linear layer named classifier")
-    ids = torch.tensor([[2, 7, 9, 3], [4, 5, 0, 0]])
-    logits = getattr(model.eval()(ids), "logits", None)
-    judged["logits of two texts"] = _shape(logits, "none: it returns no logits")
+    judged["logits of two texts"] = _called(model.eval())
     judged["encoder"] = _encoder(model, theirs)
     kind = getattr(getattr(model, "config", None), "problem_type", None)
     if kind in (None, "single_label_classification"):
@@ -103,6 +101,16 @@ EXPECTED = {
     "encoder": "pretrained",
     "kind of task": "one label for each text",
 }
+
+
+def _called(model: nn.Module) -> str:
+    """What a model gives for two texts; some heads want another form of them."""
+    ids = torch.tensor([[2, 7, 9, 3], [4, 5, 0, 0]])
+    try:
+        output = model(ids)
+    except (RuntimeError, TypeError, ValueError) as error:
+        return f"none: given ids of shape (2, 4), it raises {type(error).__name__}"
+    return _shape(getattr(output, "logits", None), "none: it returns no logits")
 
 
 def _shape(value: Any, missing: str) -> str:
@@ -168,6 +176,15 @@ LOAD_MISTAKES = (
         loading(kind="ForMaskedLM"),
     ),
     mistake(
+        "a head for another task",
+        "This head is for another task than giving a whole text one of five labels.",
+        "Which of the Auto classes classifies a whole sequence?",
+        loading(kind="ForMultipleChoice"),
+        loading(kind="ForNextSentencePrediction"),
+        loading(kind="ForQuestionAnswering"),
+        loading(kind="ForQuestionAnswering", labels=2),
+    ),
+    mistake(
         "built, not loaded",
         "The model was built from the configuration: its encoder is as random as its "
         "head.",
@@ -221,6 +238,14 @@ def _but_last(mask: Tensor) -> Tensor:
     """The mask without the last real token of each row."""
     place = torch.arange(mask.shape[1])
     return mask * (place < mask.sum(1, keepdim=True) - 1)
+
+
+def _over_features(hidden: Tensor, mask: Tensor) -> Tensor:
+    return (hidden * mask[..., None]).sum(-1) / mask.sum(1, keepdim=True)
+
+
+def _over_reviews(hidden: Tensor, mask: Tensor) -> Tensor:
+    return (hidden * mask[..., None]).sum(0) / mask.sum(0)[:, None]
 
 
 def _pool_cases(seed: int) -> list[Case]:
@@ -303,6 +328,25 @@ POOL_MISTAKES = (
         "real ones as well.",
         "Which positions does `attention_mask` mark as real?",
         swap(mean=lambda hidden, mask: _mean(hidden[:, 1:], _but_last(mask)[:, 1:])),
+    ),
+    mistake(
+        "mean over the features",
+        "The mean runs over the D numbers of each token, so there is one number for "
+        "each token and no vector for the review.",
+        "Which axis of (B, T, D) holds the tokens?",
+        swap(mean=lambda hidden, mask: hidden.mean(-1)),
+        swap(mean=lambda hidden, mask: (hidden * mask[..., None]).mean(-1)),
+        swap(mean=lambda hidden, mask: (hidden * mask[..., None]).sum(-1)),
+        swap(mean=_over_features),
+    ),
+    mistake(
+        "mean over the reviews",
+        "The mean runs over the reviews, so there is one vector for each place and "
+        "none for each review.",
+        "Which axis of (B, T, D) holds the tokens?",
+        swap(mean=lambda hidden, mask: hidden.mean(0)),
+        swap(mean=lambda hidden, mask: (hidden * mask[..., None]).mean(0)),
+        swap(mean=_over_reviews),
     ),
     mistake(
         "mean first",

@@ -63,7 +63,9 @@ EXPECTED = {
     "random words": "from the whole vocabulary",
     "choice": "different in each row",
     "what becomes of them": "drawn for each token",
+    "the vocabulary's last word": "drawn as well",
 }
+FEW = 8  # words of the small vocabulary, of which all must be drawn in their turn
 
 
 def _verdict(name: str, count: int, total: int) -> str | Share:
@@ -103,8 +105,29 @@ def _look(
     result = call(ids, special, mask_id, vocab_size)
     if odd := _odd(result, before):  # only this is shown: the rest can't be judged
         return Look(EXPECTED | {"result": odd})
-    judged = _judged(before, special, *result, mask_id, vocab_size)
-    return Look({"result": EXPECTED["result"]} | judged)
+    judged = EXPECTED | _judged(before, special, *result, mask_id, vocab_size)
+    return Look(judged | {"result": EXPECTED["result"]})
+
+
+def _look_at_the_last(
+    call: Callable, ids: Tensor, special: Tensor, mask_id: int, vocab_size: int
+) -> Look:
+    """Of a small vocabulary each word is drawn; that one is not has a chance of 1e-20.
+
+    Answers that draw few different words are left to the other cases.
+    """
+    before = ids.clone()
+    result = call(ids, special, mask_id, vocab_size)
+    if odd := _odd(result, before):
+        return Look(EXPECTED | {"result": odd})
+    inputs, last = result[0], vocab_size - 1
+    found = EXPECTED["the vocabulary's last word"]
+    drawn = inputs[inputs != before].unique()
+    if last not in drawn and len(drawn) > vocab_size / 2:
+        found = "never drawn"
+    if (inputs >= vocab_size).any():
+        found = "not the last: there are ids beyond it"
+    return Look(EXPECTED | {"the vocabulary's last word": found})
 
 
 def _odd(result: Any, ids: Tensor) -> str | None:
@@ -201,7 +224,14 @@ def _cases(seed: int) -> list[Case]:
     ):
         ids, special = _table(draw, batch, length, size)
         cases.append(Case(name, (ids, special, 4, size), inputs=names, look=_look))
-    return cases
+    ids, special = _table(draw, 600, 80, FEW)
+    few = Case(
+        f"a vocabulary of {FEW} words",
+        (ids, special, 4, FEW),
+        inputs=names,
+        look=_look_at_the_last,
+    )
+    return [*cases, few]
 
 
 # --- what goes wrong ------------------------------------------------------------------
@@ -274,6 +304,18 @@ def _over_all(
     words = torch.randint(0, vocab_size, ids.shape)
     some = drawn(selected, special) & (by >= 0.8) & (by < 0.9)
     return torch.where(some, words, inputs), ids.masked_fill(~selected, NOT_ASKED)
+
+
+def _labels_at(asked: Callable) -> Callable:
+    """Labels at some of the selected tokens alone."""
+
+    def answer(
+        ids: Tensor, special: Tensor, mask_id: int, vocab_size: int
+    ) -> tuple[Tensor, Tensor]:
+        inputs, _ = _masked(ids, special, mask_id, vocab_size)
+        return inputs, ids.masked_fill(~asked(inputs, ids, mask_id), NOT_ASKED)
+
+    return answer
 
 
 beyond = exchanging(_over_all)
@@ -443,6 +485,33 @@ MISTAKES = (
                 torch.randint(0, size, (1,)).expand(ids.shape).clone()
             )
         ),
+    ),
+    mistake(
+        "the last word never drawn",
+        "The last word of the vocabulary is never drawn.",
+        "`torch.randint(a, b, ...)` draws from a to b - 1. What is your b?",
+        swap(words=lambda ids, size: torch.randint(0, size - 1, ids.shape)),
+    ),
+    mistake(
+        "ids beyond the vocabulary",
+        "Some random words have an id that the vocabulary does not have.",
+        "`torch.randint(a, b, ...)` draws from a to b - 1. What is your b?",
+        swap(words=lambda ids, size: torch.randint(0, size + 1, ids.shape)),
+    ),
+    mistake(
+        "labels at [MASK] alone",
+        "Only where [MASK] stands there is a label; the selected tokens that became "
+        "another word or stayed as they were have none.",
+        "At which tokens is the model asked: at the hidden ones, or at all selected "
+        "ones?",
+        _labels_at(lambda inputs, ids, mask_id: inputs == mask_id),
+    ),
+    mistake(
+        "labels at changed tokens alone",
+        "Selected tokens that stayed as they were have no label.",
+        "At which tokens is the model asked: at the changed ones, or at all selected "
+        "ones?",
+        _labels_at(lambda inputs, ids, mask_id: inputs != ids),
     ),
     mistake(
         "words of the batch",
