@@ -39,6 +39,8 @@ def block() -> Figure:
             seen = "white" if column <= row else LINE
             style = {"facecolor": seen, "edgecolor": LINE, "linewidth": 0.6}
             axes.add_patch(Rectangle(corner, field, field, **style))
+    beside = left + 4 * field + 0.15, top - 2 * field
+    axes.text(*beside, "dark:\nblocked", va="center", fontsize=8.5, color=LINE)
     return figure
 
 
@@ -57,7 +59,7 @@ def model() -> Figure:
     axes.annotate("", (17.35, 0), (7.05, 0), arrowprops=stream, zorder=1)
     axes.text(6.7, 0, "+", ha="center", va="center", fontsize=14, zorder=4)
     axes.scatter([6.7], [0], s=330, color="white", edgecolor=RED, zorder=3, lw=2)
-    axes.text(7.6, 0.8, "dropout", ha="center", fontsize=8.5, color=LINE)
+    axes.text(7.6, -0.75, "dropout", ha="center", fontsize=8.5, color=LINE)
     for at, name in ((9.2, "block 1"), (11.6, "block 2"), (14.8, "block N")):
         _box(axes, (at, 0), (1.9, 1.3), name, ORANGE)
     axes.text(13.2, 0.3, "...", ha="center", fontsize=12)
