@@ -37,6 +37,8 @@ def difference(one: Any, other: Any) -> float:
     numbers = (int, float)
     if isinstance(other, numbers) and isinstance(one, Tensor) and not one.dim():
         one = one.item()  # tensor(True) for True: the contract, not the style
+    if isinstance(other, tuple) and _row_of_integers(one):
+        one = tuple(one.tolist())  # as a list passes for a tuple
     flags = isinstance(one, bool) or isinstance(other, bool)
     if isinstance(one, numbers) and isinstance(other, numbers) and not flags:
         if one == other or one != one and other != other:
@@ -44,6 +46,12 @@ def difference(one: Any, other: Any) -> float:
         apart = abs(one - other) / max(1.0, abs(other))
         return apart if apart == apart else float("inf")
     return 0.0 if type(one) is type(other) and one == other else float("inf")
+
+
+def _row_of_integers(value: Any) -> bool:
+    if not isinstance(value, Tensor) or value.dim() != 1:
+        return False
+    return not (value.is_floating_point() or value.is_complex())
 
 
 @dataclass(frozen=True, eq=False)

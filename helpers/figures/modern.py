@@ -1,6 +1,7 @@
-"""Figures of lesson 12: GPT-2's block beside today's; pairs that turn."""
+"""Figures of lesson 12: GPT-2's block beside today's, pairs that turn, a contest."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib import colormaps
@@ -101,6 +102,33 @@ def hands(d_head: int, base: float, positions: int) -> Figure:
             if pair == 0:  # on the others they would lie on top of each other
                 at = 1.15 * end[0], 1.15 * end[1]
                 axes.text(*at, str(place), ha="center", va="center", fontsize=8)
+    return figure
+
+
+def contest(
+    steps: Sequence[int],
+    bits: Mapping[str, Sequence[float]],
+    seconds: Mapping[str, float],
+) -> Figure:
+    """Draw the bits per byte of each block, against steps and against seconds.
+
+    Args:
+        steps: at which they were measured
+        bits: for each block as many numbers
+        seconds: of a step of each block
+    """
+    figure, (by_steps, by_time) = canvas(9, 3.6, columns=2)
+    for (name, measured), colour in zip(bits.items(), (BLUE, ORANGE), strict=True):
+        by_steps.plot(steps, measured, color=colour, marker=".", label=name)
+        times = [step * seconds[name] for step in steps]
+        by_time.plot(times, measured, color=colour, marker=".", label=name)
+    by_steps.set(xlabel="steps", ylabel="bits per byte")
+    by_time.set(xlabel="seconds of the processor")
+    for axes in (by_steps, by_time):
+        axes.set_ylim(0, None)
+        axes.grid(color=GREY, alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    by_steps.legend(frameon=False)
     return figure
 
 

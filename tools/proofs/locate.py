@@ -58,6 +58,7 @@ class Outcome:
     starts: int = 0  # how many lines could have been named
     straight: bool = True  # every value before the line is known
     what: str = ""  # what was compared: numbers or values
+    whole: float = 0.0  # processor seconds of the whole check
 
 
 # --- an answer as source --------------------------------------------------------------
@@ -213,7 +214,9 @@ def _tried(
         patch.object(engine, "symptoms", noted(engine.symptoms)),
         patch.object(engine, "influences", noted(engine.influences)),
     ):
+        start = time.process_time()
         report = examine(exercise, answers_with(exercise, index, thing), limit=LIMIT)
+        whole = time.process_time() - start
     line, built = _changed(source, mutant.source)
     found, where = call.get("found"), ""
     if report.outcome != "wrong":
@@ -239,6 +242,7 @@ def _tried(
         found.starts if found else 0,
         found.straight if found else True,
         found.what if found else "",
+        whole,
     )
 
 
@@ -414,6 +418,7 @@ def sums(outcomes: list[Outcome]) -> list[str]:
         f"{_share(early, len(lines))} before it.",
         f"Where the lines from one on are named: {_share(onward, len(rest))} hold the "
         "change.",
+        _cost([one for one in outcomes if one.said in SAID]),
         *(
             f"Silent in {count}: {why}."
             for why, count in Counter(
@@ -421,6 +426,18 @@ def sums(outcomes: list[Outcome]) -> list[str]:
             ).most_common()
         ),
     ]
+
+
+def _cost(wrong: list[Outcome]) -> str:
+    if not wrong:
+        return "No check has told of a wrong answer."
+    slow = max(wrong, key=lambda one: one.whole)
+    times = sorted(one.whole for one in wrong)
+    return (
+        f"Processor seconds of a check that ends in wrong: median "
+        f"{times[len(times) // 2]:.2f}, 95 % within {times[int(len(times) * 0.95)]:.2f}"
+        f", at most {slow.whole:.2f} ({slow.exercise})."
+    )
 
 
 def _share(part: int, whole: int) -> str:
