@@ -410,6 +410,11 @@ def test_what_the_student_printed_is_shown_where_it_failed(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def test_none_among_other_results_was_returned():
+    text = str(judge("10.G", lambda past, key, value: (past, value, None)))
+    assert "got None" in text and "Is there a `return`?" not in text
+
+
 class Falsy(Exception):
     def __bool__(self):
         return False

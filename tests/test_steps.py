@@ -37,6 +37,10 @@ def report_by_pairs(words, weights):
     return tuple(out)
 
 
+def largest_and_mean(words, weights):
+    return max(weights), sum(weights) / len(weights)
+
+
 REPORT = Exercise(
     "99.2",
     "Report",
@@ -103,6 +107,22 @@ def report(words, weights):
         "answer, nor what follows from it. It may be another way; if not, look there "
         "and at the lines after it."
     )
+
+
+def test_a_line_is_not_accused_of_all_that_follows_where_a_part_of_it_is_right():
+    returns = {"largest": "", "mean": ""}
+    both = replace(REPORT, answers=(Answer("both", largest_and_mean, returns),))
+    source = """
+def both(words, weights):
+    odd = [one**3 for one in weights]
+    mean = sum(weights) / len(weights)
+    out = max(odd)
+    return out, {}
+"""
+    wrong = source.format("out / 7")
+    assert told(wrong, both, (largest_and_mean,), "both").onward
+    half_right = source.format("mean")
+    assert told(half_right, both, (largest_and_mean,), "both") is None
 
 
 def test_tables_and_lists_that_grow_are_followed():

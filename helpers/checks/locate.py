@@ -104,9 +104,10 @@ class Found:
             up = up + "too. " if self.straight else ""
             there = "there" if self.straight else there
         at = f"line {self.line.number} ({self.line.text})"
+        around = "after" if self.straight else "before and after"
         return (
             f"{up}We find neither what {at} makes {there}, nor what follows from it. "
-            "It may be another way; if not, look there and at the lines after it."
+            f"It may be another way; if not, look there and at the lines {around} it."
         )
 
     @property
@@ -387,12 +388,16 @@ def _by_statements(trial: _Asked) -> Found:
     """
     budget = _Budget(trial.budget.spent)
     run, right, made = _marked(trial, trial.case, budget)
-    if not _wrong(run, right, trial.case):
+    wrong = _wrong(run, right, trial.case)
+    if not wrong:
         raise Silent("it is right when it is asked again")
     if trial.passing is not None and steps.starts(made):
         *_, others = _marked(trial, trial.passing, budget)
         steps.excuse(made, {one.line for one in others if one.status == "unknown"})
-    return _left(made, trial.file)
+    found = _left(made, trial.file)
+    if found.onward and len(wrong) < len(right.judged.keys() - {"inputs"}):
+        raise Silent("what follows is right in part")
+    return found
 
 
 def _marked(trial: _Asked, case: Case, budget: _Budget) -> tuple[Run, Run, list[Step]]:

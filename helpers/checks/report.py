@@ -320,7 +320,9 @@ def _wrong(
         if name in run.judged or name.startswith("part "):
             seen = yardstick.seen(got, want)
             within = yardstick.within(name, want)
-            apart.append(_differs(name, seen, want, axes, within))
+            text = _differs(name, seen, want, axes, within)
+            forgot = got is None and len(answer.returns) < 2  # else it was among others
+            apart.append(f"{text} Is there a `return`?" if forgot else text)
         else:
             apart.append(f"{name}: expected {_describe(want)}, but there is none.")
             shapes_fit = False
@@ -379,7 +381,7 @@ def _differs(name: str, got: Any, want: Any, axes: str, within: float) -> str:
     if name == "inputs":
         return f"The answer {got} in place."
     if not isinstance(want, Tensor) or not isinstance(got, Tensor):
-        hint = " Is there a `return`?" if got is None else ""
+        hint = ""
         if isinstance(want, bool) and isinstance(got, Tensor) and got.dim():
             hint = " One True or False is asked for: `.all()` makes one out of many."
         if isinstance(want, float) and isinstance(got, float):

@@ -82,7 +82,10 @@ def _look(call: Callable, name: str, seed: int) -> Look:
     if model is None:
         return Look(EXPECTED | {"model": "None. Is there a `return`?"})
     if not isinstance(model, nn.Module):
-        return Look(EXPECTED | {"model": f"a {type(model).__name__}"})
+        what = f"a {type(model).__name__}"
+        if isinstance(model, type):
+            what = f"the class {model.__name__}, with nothing loaded"
+        return Look(EXPECTED | {"model": what})
     judged = {"model": type(model).__name__}
     weight = getattr(getattr(model, "classifier", None), "weight", None)
     judged["head"] = _shape(weight, "no linear layer named classifier")
