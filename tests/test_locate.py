@@ -87,6 +87,16 @@ def test_the_first_line_that_no_right_answer_shares_is_named():
     )
 
 
+def test_an_alias_of_a_tensor_that_is_not_filled_is_not_filled():
+    def value(name, *parents):
+        return located._Value(name, torch.rand(3).numpy(), 0, (3,), 0, 0, [*parents])
+
+    assert located._unfilled(value("detach", value("empty")))
+    assert not located._unfilled(value("exp", value("empty")))
+    assert not located._unfilled(value("detach", value("exp")))
+    assert not located._unfilled(value("detach"))
+
+
 def test_where_nothing_is_known_before_the_sentence_says_only_that():
     one = found("def mixed(x, y):\n    return x.cos() @ y")
     assert one.known is None

@@ -125,6 +125,18 @@ def both(words, weights):
     assert told(half_right, both, (largest_and_mean,), "both") is None
 
 
+def test_what_lay_in_memory_is_no_value_of_the_answer():
+    source = """
+def report(words, weights):
+    {0} = max
+    odd = {0}(weights) ** 3
+    out = [odd, odd / 7]
+    return tuple(out)
+"""
+    assert told(source.format("largest")).line.number == 4
+    assert told(source.format("empty")) is None  # as torch.empty is called
+
+
 def test_tables_and_lists_that_grow_are_followed():
     times = WRONG.replace("one / total", "one * total").replace("] <", "] >")
     assert place(times) == (6, 3)

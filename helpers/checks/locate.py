@@ -14,6 +14,7 @@ where numbers are drawn at random, or where running everything again takes too l
 import linecache
 import os
 import pkgutil
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
@@ -47,6 +48,7 @@ RANDOM = (
     "bernoulli", "dropout", "exponential", "multinomial", "normal", "rand", "uniform"
 )  # fmt: skip
 EMPTY = ("empty", "new_empty")
+UNFILLED = re.compile(r"\b(new_)?empty(_like)?\(")  # makes whatever lay in memory
 CHECKS = str(Path(__file__).parent) + os.sep
 HELPERS = str(Path(__file__).parents[1]) + os.sep
 CELL = _observe.__code__  # where the harness ends and the answer's frames begin
@@ -459,8 +461,11 @@ def _left(made: list[Step], file: str) -> Found:
     )
     if not known and not straight:
         raise Silent("right answers are left in more than one place")
+    text = linecache.getline(file, start.line).strip()
+    if UNFILLED.search(text):
+        raise Silent("it begins with a tensor that is not filled")
     return Found(
-        Line(start.line, linecache.getline(file, start.line).strip()),
+        Line(start.line, text),
         known[-1] if known else None,
         straight,
         chain=start.chain,
@@ -733,10 +738,16 @@ def _mark(values: list[_Value], pool: _Pool, asked: bool) -> None:
             value.lost |= any(parent.lost for parent in value.parents)
 
 
+def _unfilled(value: _Value) -> bool:
+    """Whether it holds what lay in memory; torch makes an alias of it at once."""
+    alias = value.name == "detach" and bool(value.parents)
+    return value.name in EMPTY or alias and all(map(_unfilled, value.parents))
+
+
 def _status(value: _Value, pool: _Pool, given: np.ndarray, asked: bool) -> str:
     if not value.mine and value.name != "outside":
         return "given"
-    if value.built or value.drawn or value.name in EMPTY or value.exact > COARSE:
+    if value.built or value.drawn or value.exact > COARSE or _unfilled(value):
         return "neutral"
     if value.simple:
         if not asked or value.partial or not _varies(value.numbers):
