@@ -618,8 +618,10 @@ _ALL = (
         "The width is 16 where no other is named; all in % of 800 held-out numbers, "
         "with the peak 0.01 of the learning rate for all. The wide one shows that it "
         "is not the task, and the one with attention that it is not the width alone. "
-        "Nothing is claimed of longer trainings and of other rates, for which "
-        "`--set controls=True` is there.",
+        "With other peaks and longer trainings (`--set controls=True`) the narrow "
+        "one stays below: the same three seeds gave at most 0.2 % at 0.0025, 2.4 % at "
+        "0.005 and 7.2 % at 0.02 after 2,000 steps, and at 0.01 between 6.2 and "
+        "17.9 % after 6,000.",
         (
             *("1000 steps", "2000 steps"),
             *("width 64, 400 steps", "width 64, 1000 steps", "attention, 2000 steps"),
