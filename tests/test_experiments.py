@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from helpers.experiments import two_blocks
 from tools.build.stubs import LessonError
 from tools.experiments import __main__ as tool
-from tools.experiments import cells, declared, page
+from tools.experiments import blocks, cells, declared, page
 from tools.experiments.cells import assigning, run_tagged, sources
 from tools.experiments.declared import EXPERIMENTS, gap, pooled
 
@@ -199,6 +200,42 @@ def test_lesson_09_tells_of_the_head_what_the_table_says():
     told = re.sub(r"\s+(# )?", " ", lesson)
     assert f"5e-5 got {right[100]} % right" in told
     assert f"with 8e-3 for the head instead of 1e-3 it got {right[800]} %" in told
+
+
+GATE = "two-layer feed-forward back"
+
+
+def test_lesson_12_tells_of_the_blocks_what_the_table_says():
+    found = page.measured(tool.PAGE.read_text("utf-8"))["blocks"]
+    lines = [line.split(" | ") for line in re.findall(r"^\| (.+) \|$", found, re.M)]
+    seeds = [dict(zip(lines[0], row, strict=True)) for row in lines[1:4]]
+    curves = [list(map(float, row)) for row in lines[5:]]
+    steps, old, old_time, new, new_time = zip(*curves, strict=True)
+    bits = dict(zip((blocks.OLD, blocks.NEW), (old, new), strict=True))
+    assert (steps, bits) == (two_blocks.STEPS, two_blocks.BITS)
+    for name, spent in ((blocks.OLD, old_time), (blocks.NEW, new_time)):
+        assert spent[-1] / steps[-1] == pytest.approx(
+            two_blocks.SECONDS[name], abs=5e-4
+        )
+    lesson = (tool.ROOT / "lessons" / "12_modern_decoder.py").read_text("utf-8")
+    told = re.sub(r"\s+(# )?", " ", lesson)
+    for words, column in {
+        "none: today's block": "today's block",
+        "learned positions": "learned positions back",
+        "a feed-forward of two layers": GATE,
+        "layer norm": "layer norm back",
+        "biases": "biases back",
+        "as many heads of keys as of queries": "all heads of keys back",
+        "tied output": "tied output back",
+    }.items():
+        assert f"| {words} | {', '.join(seed[column] for seed in seeds)} |" in told
+    assert f"needs {old[-1]:.3f} bits for a byte" in told
+    assert f"today's {new[-1]:.3f}, and" in told
+    gate, now = ([float(seed[name]) for seed in seeds] for name in (GATE, blocks.NEW))
+    gains = {round(one - two, 3) for one, two in zip(gate, now, strict=True)}
+    assert gains == {0.013, 0.014}
+    assert "it needs 0.30 bits and today's 0.24" in told
+    assert "needed 0.296 bits and today's 0.244" in EXPERIMENTS["blocks"].control
 
 
 def test_lesson_10_tells_of_small_tables_what_the_table_says():

@@ -753,7 +753,9 @@ _ALL = (
         "seed 0 on the stories that they are reported on; a part goes back at the rate "
         "that is best for today's, which may not be its own best. In the columns of "
         "equal seconds the slower block is cut off before its rate has fallen to 0; "
-        "the seconds of a step are those of the processor, measured by turns.",
+        "the seconds of a step are those of the processor, measured by turns. After "
+        "3,000 steps over 40,000 stories, at the rate 0.004 and with seed 0 alone, "
+        "GPT-2's block needed 0.296 bits and today's 0.244.",
         blocks.COLUMNS,
         blocks.compare,
         form="{:.3f}",
