@@ -96,9 +96,9 @@ def test_the_storyteller_shows_what_it_must():
     assert shown["reward_accuracy"] >= 0.9
     assert shown["happy_best_of_16"] - shown["happy"] >= 0.25
     assert repeats["temperature 1.0"] <= 1.5 * repeats["held-out stories"]
-    read = facts_of("storyteller")["read_blind"]  # taken for a story, and of how many
-    assert read["temperature 1"][0] >= 35 and read["temperature 1"][1] == 50
-    assert read["temperature 2"][0] <= 5 and read["temperature 2"][1] == 50
+    read = facts_of("storyteller")["read_blind"]  # by each reader, and of how many
+    assert min(read["temperature 1"][0]) >= 35 and read["temperature 1"][1] == 50
+    assert max(read["temperature 2"][0]) <= 5 and read["temperature 2"][1] == 50
 
 
 def test_the_storyteller_says_what_lessons_10_and_11_tell_of_it(teller):

@@ -281,6 +281,13 @@ def test_what_a_blind_reader_said_is_kept_in_the_card(exported, tmp_path, capsys
     assert (
         f"| read blind, temperature 2 | 0 of {count} were taken for a story |" in card
     )
+    other = tmp_path / "other.txt"
+    other.write_text("\n".join(line.replace(" n", " y") for line in lines))
+    main([*entering, str(other)])
+    two = f"0 and {count} of {count} were taken for a story, by 2 readers"
+    assert (
+        f"| read blind, temperature 2 | {two} |" in (exported / "README.md").read_text()
+    )
     assert not whole.damaged(exported)
 
 

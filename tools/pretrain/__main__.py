@@ -111,7 +111,12 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--stories", type=int, help="how many stories are told for training")
     add("--width", type=int, help="d_model")
     add("--layers", type=int, help="how many layers")
-    add("--verdicts", type=Path, help='blind: a file of lines such as "12 y", "13 n"')
+    add(
+        "--verdicts",
+        type=Path,
+        nargs="+",
+        help='blind: a file of each reader, of lines such as "12 y", "13 n"',
+    )
     options = parser.parse_args(arguments)
     if options.steps is not None and options.steps < 1:
         raise SystemExit(f"--steps is {options.steps}: give at least 1.")

@@ -84,6 +84,12 @@ CUT = (
 )
 
 
+def as_stories(taken: list[int], texts: int) -> str:
+    """What each blind reader took for a story, in words."""
+    readers = f", by {len(taken)} readers" if len(taken) > 1 else ""
+    return f"{' and '.join(map(str, taken))} of {texts} were taken for a story{readers}"
+
+
 def story_card(facts: dict) -> str:
     """The card, from the facts in training.json."""
     settings, shown = facts["settings"], facts["shown"]
@@ -96,8 +102,8 @@ def story_card(facts: dict) -> str:
         first = texts[: len(shown["samples"]["own words"])]  # the first seed
         samples += ["> " + text.replace("\n", "\n> ") + "\n" for text in first]
     read = "".join(
-        f"| read blind, {kind} | {stories} of {texts} were taken for a story |\n"
-        for kind, (stories, texts) in facts.get("read_blind", {}).items()
+        f"| read blind, {kind} | {as_stories(*found)} |\n"
+        for kind, found in facts.get("read_blind", {}).items()
     )
     return CARD.format(
         **settings | facts | shown | {"samples": "\n".join(samples), "read": read},

@@ -4,6 +4,8 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -20,7 +22,7 @@ from tools.pretrain.export import (
 )
 from tools.pretrain.settings import settings_of, write_atomically, write_text
 from tools.pretrain.stories import FROM_THE_MIDDLE, held_out_stories
-from tools.pretrain.story_card import story_card
+from tools.pretrain.story_card import as_stories, story_card
 from tools.pretrain.training import read_checkpoint
 
 VERDICT = re.compile(r"^(\d+) ([yn])\b", re.MULTILINE)
@@ -122,35 +124,37 @@ def write_blind_sheet(target: Path, folder: Path) -> None:
     print(f"Read {folder / 'blind.txt'}, then compare with blind_key.txt beside it.")
 
 
-def enter_verdicts(target: Path, folder: Path, file: Path) -> None:
-    """Keep in training.json and the card what a blind reader took for a story.
+def enter_verdicts(target: Path, folder: Path, files: Sequence[Path]) -> None:
+    """Keep in training.json and the card what blind readers took for a story.
 
     Args:
         target: the exported model
         folder: where `write_blind_sheet` left the key
-        file: of the reader, a line for each text of the sheet: its number, then y or n
+        files: one of each reader, a line for each text of the sheet: its number, then
+            y or n
 
     Raises:
         SystemExit: A file is missing, or a text has no verdict or several.
     """
     key_file = folder / "blind_key.txt"
-    for one in (key_file, file):
+    for one in (key_file, *files):
         if not one.exists():
             raise SystemExit(f"{one} is missing: run the `blind` stage, and judge.")
     key = dict(line.split(". ", 1) for line in key_file.read_text("utf-8").splitlines())
-    said = VERDICT.findall(file.read_text("utf-8"))
-    if sorted(number for number, _ in said) != sorted(key):
-        raise SystemExit(
-            f"{file} needs one line for each of the {len(key)} texts of the sheet, "
-            'such as "12 y" or "12 n".'
-        )
-    taken = {kind: [0, 0] for kind in sorted(set(key.values()))}
-    for number, verdict in said:
-        taken[key[number]][0] += verdict == "y"
-        taken[key[number]][1] += 1
+    texts = Counter(key.values())
+    taken = {kind: [[0] * len(files), texts[kind]] for kind in sorted(texts)}
+    for reader, file in enumerate(files):
+        said = VERDICT.findall(file.read_text("utf-8"))
+        if sorted(number for number, _ in said) != sorted(key):
+            raise SystemExit(
+                f"{file} needs one line for each of the {len(key)} texts of the sheet, "
+                'such as "12 y" or "12 n".'
+            )
+        for number, verdict in said:
+            taken[key[number]][0][reader] += verdict == "y"
     facts = read_facts(target) | {"read_blind": taken}
     write_text(target / "training.json", json.dumps(facts, indent=1) + "\n")
     write_text(target / "README.md", story_card(facts))
     whole.record(target)
-    for kind, (stories, texts) in taken.items():
-        print(f"{kind}: {stories} of {texts} were taken for a story")
+    for kind, found in taken.items():
+        print(f"{kind}: {as_stories(*found)}")
