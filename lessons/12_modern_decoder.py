@@ -1089,7 +1089,7 @@ show_figure(
 )
 
 # %% [markdown] slide="notes"
-# **2 minutes.** Ask: which of the six parts was it? Everybody chooses one.
+# **1 minute.** Ask: which of the six parts was it? Everybody chooses one.
 #
 # Expect: votes for the gate, because it is the largest change, and a few for rotation.
 #
