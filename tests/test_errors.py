@@ -8,6 +8,8 @@ from torch import nn
 from helpers.checks.errors import meaning
 
 X = torch.ones(3, 4)
+PAIR = nn.GRU(4, 5, batch_first=True)(torch.ones(2, 3, 4))
+APART = "take them apart"
 
 
 def a_buffer_assigned_first():
@@ -33,6 +35,11 @@ def a_buffer_assigned_first():
             "There are 27 rows of scores and 2 right answers",
         ),
         (a_buffer_assigned_first, "There is a `table` already"),
+        (lambda: PAIR + X, APART),
+        (lambda: X @ PAIR, APART),
+        (lambda: PAIR[:, -1], APART),
+        (lambda: torch.cat([PAIR, X]), APART),
+        (lambda: nn.Linear(5, 2)(PAIR), APART),
         (lambda: nn.Module().register_buffer("a", None) + 1, "`register_buffer`"),
     ],
 )

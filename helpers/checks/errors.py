@@ -42,7 +42,9 @@ MEANINGS: tuple[tuple[type[BaseException], str, Meaning], ...] = (
     ),
     (
         Exception,
-        "'tuple' object has no attribute",
+        "'tuple' object has no attribute|must be Tensor, not tuple|but got tuple"
+        "|for .*: 'tuple' and 'Tensor'|for .*: 'Tensor' and 'tuple'"
+        '|can only concatenate tuple \\(not "Tensor"|tuple indices must be integers',
         "Often a function returned several values at once, and they were used as one: "
         "take them apart, as in `output, weights = ...`.",
     ),

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
 from helpers.exercises.kit import exchanging
@@ -117,6 +118,18 @@ def _cases(seed: int) -> list[Case]:
         "three widths, the one in the middle": (three, 32, 4000),
         "the narrow one was trained for longer": (longer, 16, 400),
         "trained for longer, and still creeping up": (creeping, 16, 2000),
+        "good enough from the start": (
+            _table((0.96, 0.97, 0.98), (0.97, 0.98, 0.99)), 16, 400
+        ),
+        "worse for a while": (_table((0.96, 0.9, 0.97), (0.97, 0.98, 0.99)), 16, 1000),
+        "worse at the end": (_table((0.1, 0.96, 0.9), (0.5, 0.97, 0.99)), 16, 400),
+        "the widest is worse at its end": (
+            _table((0.1, 0.3, 0.31), (0.4, 0.97, 0.9)), 16, 400
+        ),
+        "the widest is worse than the one in the middle": (
+            {**_table((0.1, 0.3, 0.31), (0.4, 0.9, 0.97)),
+             128: {400: 0.3, 1000: 0.5, 2000: 0.6}}, 16, 400
+        ),
         "half is enough": (_table((0.1, 0.5, 0.6), (0.5, 0.9, 1.0)), 16, 400, 0.5),
         "exactly enough": (_table((0.2, 0.7, 0.8), (0.5, 0.9, 1.0)), 16, 400, 0.8),
         "exactly enough as it is": (
@@ -154,6 +167,30 @@ def _drawn(seed: int) -> list[Case]:
 
 
 swap = exchanging(what_limits)
+
+
+def _as_it_stands(
+    scores: Scores,
+    width: int,
+    steps: int,
+    enough: float = 0.95,
+    *,
+    row_stands: bool,
+    widest_stands: bool,
+) -> str:
+    """Takes what stands last for what is largest: in the row, in the table, or both."""
+    row, last = list(scores[width].values()), list(scores.values())[-1]
+    changed: dict[str, Callable[..., bool]] = {}
+    if row_stands:
+        changed["trained"] = lambda *_: row[-1] >= enough
+        changed["rising"] = lambda *_: row[-1] - row[-2] > RISING
+        changed["wider"] = lambda widest, *_: list(widest.values())[-1] >= enough
+    if widest_stands and row_stands:
+        changed["wider"] = lambda *_: list(last.values())[-1] >= enough
+    elif widest_stands:
+        changed["wider"] = lambda *_: _end(last) >= enough
+    return what_limits(scores, width, steps, enough, **changed)
+
 
 MISTAKES = (
     mistake(
@@ -195,7 +232,45 @@ MISTAKES = (
         "A score may have risen a lot and then stopped. Which two numbers say that it "
         "has stopped?",
         swap(rising=lambda row, steps: _end(row) - row[steps] > RISING),
+    ),
+    mistake(
+        "the rise of the whole row",
+        "The rise was measured from the shortest training to the longest, not from the "
+        "longest but one.",
+        "A score may have risen a lot and then stopped. Which two numbers say that it "
+        "has stopped?",
         swap(rising=lambda row, steps: _end(row) - row[min(row)] > RISING),
+    ),
+    mistake(
+        "falling taken for rising",
+        'A score that fell by more than 0.02 at the end was called "undecided", as if '
+        "it were still rising.",
+        "Which sign has the difference if the longest training is the worse one?",
+        swap(rising=lambda row, steps: abs(_end(row) - _before(row)) > RISING),
+    ),
+    mistake(
+        "the best for the longest",
+        "The best score of a row was taken, not that after its longest training.",
+        "After which number of steps are you to read the score?",
+        swap(trained=lambda row, steps, enough: max(row.values()) >= enough),
+        swap(wider=lambda widest, steps, enough: max(widest.values()) >= enough),
+        swap(
+            trained=lambda row, steps, enough: max(row.values()) >= enough,
+            wider=lambda widest, steps, enough: max(widest.values()) >= enough,
+        ),
+    ),
+    mistake(
+        "any width for the widest",
+        "The width was blamed because some width is good enough, although the widest "
+        "is not.",
+        "Which row shows what more width can do?",
+        lambda scores, width, steps, enough=0.95: what_limits(
+            scores,
+            width,
+            steps,
+            enough,
+            wider=lambda *_: any(_end(row) >= enough for row in scores.values()),
+        ),
     ),
     mistake(
         "the wide one stopped early",
@@ -232,6 +307,12 @@ MISTAKES = (
         lambda scores, width, steps, enough=0.95: what_limits(scores, width, steps),
     ),
     mistake(
+        "never nothing",
+        'A training that is good enough as it is did not get the verdict "nothing".',
+        "What is to be said of a translator that needs no repair?",
+        swap(fine=lambda score, enough: False),
+    ),
+    mistake(
         "the first steps of the table",
         "The shortest training was judged, whatever `steps` says.",
         "Which training is asked about?",
@@ -242,25 +323,12 @@ MISTAKES = (
         "The last entries of the table were taken for its largest width or number of "
         "steps, but a dictionary keeps the order in which it was filled.",
         "How do you find the largest key of a dictionary?",
-        lambda scores, width, steps, enough=0.95: _as_it_stands(
-            scores, width, steps, enough
+        *(
+            partial(_as_it_stands, row_stands=row, widest_stands=widest)
+            for row, widest in ((True, True), (True, False), (False, True))
         ),
     ),
 )
-
-
-def _as_it_stands(scores: Scores, width: int, steps: int, enough: float) -> str:
-    """Takes what stands last for what is largest."""
-    row, widest = list(scores[width].values()), list(scores.values())[-1]
-    return what_limits(
-        scores,
-        width,
-        steps,
-        enough,
-        trained=lambda *_: row[-1] >= enough,
-        rising=lambda *_: row[-1] - row[-2] > RISING,
-        wider=lambda *_: list(widest.values())[-1] >= enough,
-    )
 
 
 EXERCISES = (
