@@ -121,6 +121,18 @@ def mixed(x, y):
     )
 
 
+def test_what_came_instead_of_a_tensor_is_told_once(monkeypatch):
+    monkeypatch.setattr(engine, "find", lambda _: MIXED)
+    for end in ("", "    return out, weights\n"):
+        source = (
+            "def mixed(x, y):\n    weights = x.softmax(-1)\n"
+            f"    out = weights @ y / y.shape[0]\n{end}"
+        )
+        text = str(engine.judge("99.1", typed(source, "mixed")))
+        assert "right answers" not in text
+        assert ("Is there a `return`?" in text) is not bool(end)
+
+
 DETOUR = """
 def mixed(x, y):
     shifted = x + 0.123

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
 from torch.nn import Module
 
 from helpers import first_edition
@@ -272,12 +273,24 @@ def _examine_one(
             where = locate(
                 exercise, index, thing, trial.cases, trial.runs, trial.expected
             )
+            if where and where.line is None and _of_another_kind(trial):
+                where = None  # what came instead of a tensor is told already
             if not odd and (where is None or where.line is None):
                 odd += influences(trial)
             odd += [str(where)] if where else []
     if not grading():
         odd += culprit(trial)
     return told.failed(exercise, trial, len(failing), known, odd, file)
+
+
+def _of_another_kind(trial: Trial) -> bool:
+    """Whether the first case asks for a tensor, and something else came."""
+    got, want = trial.runs[0].judged, trial.expected[0].judged
+    return any(
+        isinstance(value, Tensor) and not isinstance(got.get(name), Tensor)
+        for name, value in want.items()
+        if not name.startswith("part ")
+    )
 
 
 def _compared(

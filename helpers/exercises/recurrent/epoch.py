@@ -260,9 +260,9 @@ MISTAKES = (
     ),
     mistake(
         "not clipped",
-        "Gradients longer than `clip` reached the optimizer as they were.",
+        "Gradients longer than `clip` reached the optimizer.",
         "Which call computes the gradients, which one uses them, and what happens to "
-        "them between the two?",
+        "them between the two, with which limit?",
         swap(update=_unclipped),
         swap(update=_clipped_first),
         swap(update=_clipped_last),
@@ -377,6 +377,12 @@ MISTAKES = (
         "The model was asked to repeat x: the targets were never used.",
         "A batch is (x, y). Where does your loop use y?",
         swap(chosen=lambda x, y: (x, x)),
+    ),
+    mistake(
+        "input and target swapped",
+        "The model read y and was asked for x: it was trained to look back.",
+        "A batch is (x, y). Which of the two does the model read?",
+        swap(chosen=lambda x, y: (y, x)),
     ),
     mistake(
         "evaluation mode",

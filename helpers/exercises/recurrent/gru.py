@@ -87,6 +87,13 @@ def _bias_outside(x, h, W_x, W_h, b_x, b_h) -> Tensor:
     return (1 - z) * n + z * h
 
 
+def _no_matrix(x, h, W_x, W_h, b_x, b_h) -> Tensor:
+    read_r, read_z, read_n = (x @ W_x.T + b_x).chunk(3, -1)
+    past_r, past_z, _ = (h @ W_h.T + b_h).chunk(3, -1)
+    r, z = (read_r + past_r).sigmoid(), (read_z + past_z).sigmoid()
+    return (1 - z) * (read_n + r * h).tanh() + z * h
+
+
 swap = exchanging(gru_step)
 MISTAKES = (
     mistake(
@@ -158,9 +165,23 @@ MISTAKES = (
         "a bias left out",
         "At least one of the two biases is not used.",
         "Where does your code use b_x, and where b_h?",
-        lambda x, h, W_x, W_h, b_x, b_h: gru_step(x, h, W_x, W_h, b_x, 0 * b_h),
-        lambda x, h, W_x, W_h, b_x, b_h: gru_step(x, h, W_x, W_h, 0 * b_x, b_h),
-        lambda x, h, W_x, W_h, b_x, b_h: gru_step(x, h, W_x, W_h, 0 * b_x, 0 * b_h),
+        lambda x, h, W_x, W_h, b_x, b_h: gru_step(x, h, W_x, W_h, b_x, 0.0),
+        lambda x, h, W_x, W_h, b_x, b_h: gru_step(x, h, W_x, W_h, 0.0, b_h),
+        lambda x, h, W_x, W_h, b_x, b_h: gru_step(x, h, W_x, W_h, 0.0, 0.0),
+    ),
+    mistake(
+        "biases exchanged",
+        "b_h was added to what comes from the input, and b_x to what comes from the "
+        "past.",
+        "Which bias does the docstring put beside which matrix?",
+        lambda x, h, W_x, W_h, b_x, b_h: gru_step(x, h, W_x, W_h, b_h, b_x),
+    ),
+    mistake(
+        "reset of the state itself",
+        "The candidate was made from the old state itself: it did not go through its "
+        "block of W_h.",
+        "In the exercise's formula, what exactly is multiplied by r?",
+        _no_matrix,
     ),
     mistake(
         "sigmoid on the candidate",
@@ -187,6 +208,13 @@ MISTAKES = (
         "The candidate was added in full to what z keeps.",
         "In the formula, what is n multiplied by?",
         swap(mix=lambda z, n, h: n + z * h),
+    ),
+    mistake(
+        "z for both",
+        "Both the candidate and the old state were weighed with z, or both with 1 - z.",
+        "The new state is a mixture: what do its two weights add up to?",
+        swap(mix=lambda z, n, h: z * n + z * h),
+        swap(mix=lambda z, n, h: (1 - z) * n + (1 - z) * h),
     ),
     mistake(
         "nothing is kept",

@@ -69,6 +69,15 @@ def _cloned(state: Tensor) -> Tensor:
 
 
 @mistake(
+    "not called",
+    "The method itself came back: it was not called.",
+    "What has to stand behind the name of a method, so that it runs?",
+)
+def _not_called(state: Tensor) -> Callable:
+    return state.detach
+
+
+@mistake(
     "memory lost",
     "The state is all zeros: the history is gone, but so is everything that was "
     "remembered.",
@@ -116,7 +125,7 @@ EXERCISES = (
         answers=(Answer("carried", carried, {"state": "batch, hidden"}),),
         cases=_cases,
         proves="the same numbers, without their history",
-        misconceptions=(_kept, _cloned, _zeroed, _flagged, _numpy),
+        misconceptions=(_kept, _cloned, _not_called, _zeroed, _flagged, _numpy),
     ),
     Exercise(
         "7.J",
@@ -165,6 +174,7 @@ EXERCISES = (
                 "How many of the terms are exp(1), and how many are exp(0)?",
                 math.log(61 / math.e),
                 math.log(1 + 61 / math.e),
+                math.log(1 + 59 / math.e),
             ),
             mistake(
                 "not yet the loss",
@@ -172,6 +182,25 @@ EXERCISES = (
                 "How does the loss follow from that probability?",
                 1 / (1 + 60 / math.e),
                 -math.log(1 + 60 / math.e),
+            ),
+            mistake(
+                "cut off, not rounded",
+                "The digits after the third decimal were cut off, not rounded.",
+                "Which digit comes fourth, and what does it do to the third?",
+                3.138,
+            ),
+            mistake(
+                "the sum alone",
+                "This is the logarithm of the sum in the softmax alone.",
+                "The softmax divides something by that sum. What is its logarithm?",
+                math.log(math.e + 60),
+            ),
+            mistake(
+                "logarithm to base 10",
+                "The logarithm was taken to base 10; `F.cross_entropy` takes the "
+                "natural one.",
+                "Which function of `math` gives the natural logarithm?",
+                math.log10(1 + 60 / math.e),
             ),
             mistake(
                 "in bits",

@@ -57,7 +57,8 @@ def _biases(network: nn.Module, vocabulary: int, hidden: int) -> Look:
     there = {"b (hidden size)": hidden, "b_y (vocabulary)": vocabulary}
     judged = {name: _at_work(fresh, size) for name, size in there.items()}
     none = getattr(fresh.W_x, "bias", None) is None
-    return Look({"bias of W_x": "none" if none else "there"} | judged)
+    begins = {"state without one given": _beginning(fresh, hidden)}
+    return Look({"bias of W_x": "none" if none else "there"} | judged | begins)
 
 
 @torch.no_grad()
@@ -74,6 +75,16 @@ def _at_work(network: nn.Module, size: int) -> str:
         if not torch.allclose(before, after, atol=1e-4):
             return "there"
     return "there, but not used" if vectors else "missing"
+
+
+@torch.no_grad()
+def _beginning(network: nn.Module, hidden: int) -> str:
+    """Whether it still begins with zeros when everything learned has moved."""
+    ids = torch.tensor([[1, 0], [2, 1]])
+    for one in network.parameters():
+        one += 0.1
+    alone, after = network(ids)[0], network(ids, torch.zeros(2, hidden))[0]
+    return "zeros" if torch.allclose(alone, after, atol=1e-4) else "not zeros"
 
 
 def _two_texts(network: nn.Module, ids: Tensor) -> Look:
@@ -136,6 +147,11 @@ def _given_each_step(self: RNN, x: Tensor, h: Tensor) -> tuple:
     return self.finish([self.W_y(new) for new in news], news[-1])
 
 
+def _given_each_step_and_returned(self: RNN, x: Tensor, h: Tensor) -> tuple:
+    news = [self.step(one, h) for one in x.unbind(1)]
+    return self.finish([self.W_y(new) for new in news], h)
+
+
 def _before_update(self: RNN, x: Tensor, h: Tensor) -> tuple:
     logits = []
     for one in x.unbind(1):
@@ -162,6 +178,23 @@ def _over_the_rows_by_number(self: RNN, x: Tensor, h: Tensor) -> tuple:
         h = self.step(x[place], h)
         logits.append(self.W_y(h))
     return self.finish(logits, h)
+
+
+def _as_often_as_rows(self: RNN, x: Tensor, h: Tensor) -> tuple:
+    logits = []
+    for place in range(len(x)):
+        h = self.step(x[:, place], h)
+        logits.append(self.W_y(h))
+    return self.finish(logits, h)
+
+
+def _learn_the_beginning(self: RNN, vocab_size: int, hidden_size: int) -> None:
+    RNN.__init__(self, vocab_size, hidden_size)
+    self.h0 = nn.Parameter(torch.zeros(hidden_size))
+
+
+def _begin_as_learned(self: RNN, x: Tensor, state: Tensor | None) -> Tensor:
+    return self.h0.expand(len(x), -1) if state is None else state
 
 
 def _begin_where_it_ended(self: RNN, x: Tensor, state: Tensor | None) -> Tensor:
@@ -278,6 +311,7 @@ MISTAKES = (
         "before left.",
         "Under which name does your loop keep the new state?",
         swap(read=_given_each_step),
+        swap(read=_given_each_step_and_returned),
     ),
     mistake(
         "the given state ignored",
@@ -289,6 +323,12 @@ MISTAKES = (
                 len(x), self.hidden_size, dtype=x.dtype
             )
         ),
+    ),
+    mistake(
+        "a learned first state",
+        "The state before the first character is a parameter, and would be learned.",
+        "What does the docstring of `forward` say that None means?",
+        swap(__init__=_learn_the_beginning, begin=_begin_as_learned),
     ),
     mistake(
         "output before update",
@@ -346,6 +386,13 @@ MISTAKES = (
         "Over which axis of (batch, time, vocabulary) does your loop run?",
         swap(read=_over_the_rows),
         swap(read=_over_the_rows_by_number),
+    ),
+    mistake(
+        "as many steps as rows",
+        "The loop made as many steps as there are rows in the batch, not as many as "
+        "there are characters in a row.",
+        "`len(x)` is the first axis of (batch, time, vocabulary). Which one is time?",
+        swap(read=_as_often_as_rows),
     ),
     mistake(
         "read backwards",

@@ -95,6 +95,31 @@ MISTAKES = (
         swap(cut=lambda total, size: total.split(size)),
     ),
     mistake(
+        "cut into fours",
+        "The sum was cut into pieces of four, not into four pieces.",
+        "`chunk` takes how many pieces there are; `split` takes how long each of them "
+        "is.",
+        swap(cut=lambda total, size: total.split(4, -1)),
+    ),
+    mistake(
+        "reshaped, not cut",
+        "Reshaping did not cut the last axis in four: the blocks hold numbers of other "
+        "rows.",
+        "The four blocks lie next to each other in each row of (B, 4N). Which function "
+        "cuts along an axis?",
+        swap(cut=lambda total, size: total.reshape(4, len(total), size)),
+        swap(cut=lambda total, size: total.reshape(4, len(total), size).unbind()),
+    ),
+    mistake(
+        "every fourth number",
+        "A block was made of every fourth number, not of N neighbours.",
+        "The first N numbers of a row are i. Which ones does your index take?",
+        swap(cut=lambda total, size: [total[:, k::4] for k in range(4)]),
+        swap(
+            cut=lambda total, size: total.reshape(len(total), size, 4).unbind(-1),
+        ),
+    ),
+    mistake(
         *NO_SIGMOID,
         *(
             _gates(*kinds)
@@ -219,6 +244,15 @@ MISTAKES = (
         "The bias was left out.",
         "Count the terms in the sum.",
         swap(total=lambda x, h, c, W_x, W_h, b: x @ W_x.T + h @ W_h.T),
+    ),
+    mistake(
+        "matrices not transposed",
+        "x and h were multiplied by the matrices as they are: the inner sizes do not "
+        "match.",
+        "Put the shapes side by side: (B, D) and (4N, D). What has to be transposed?",
+        swap(total=lambda x, h, c, W_x, W_h, b: x @ W_x + h @ W_h + b),
+        swap(total=lambda x, h, c, W_x, W_h, b: x @ W_x + h @ W_h.T + b),
+        swap(total=lambda x, h, c, W_x, W_h, b: x @ W_x.T + h @ W_h + b),
     ),
     mistake(
         *BIAS_TWICE,

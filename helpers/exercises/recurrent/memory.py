@@ -243,6 +243,13 @@ MISTAKES = (
         swap(size=torch.clone),
     ),
     mistake(
+        "divided by the norm at the beginning",
+        "The norms were divided by the root of N, the norm before any step. The "
+        "figure above does that; this exercise asks for the norms themselves.",
+        "What is wanted is the root of the sum of all squares, and nothing more.",
+        swap(size=lambda whole: whole.norm() / len(whole) ** 0.5),
+    ),
+    mistake(
         "the mean of the squares",
         "The squares were averaged before the root, not added up.",
         "What should the identity matrix of size N give: 1, or the root of N?",

@@ -53,6 +53,22 @@ class Coin(nn.Module):
         return self.row.expand(*ids.shape, 4), torch.zeros(1)
 
 
+class Level(nn.Module):
+    """Finds all its characters about equally likely, and keeps what it reads."""
+
+    def __init__(self) -> None:
+        """Logits that differ a little: with `top_k`, it is clear which are meant."""
+        super().__init__()
+        self.row = nn.Parameter(torch.linspace(0.0, 0.1, 11))
+        self.read: list[Tensor] = []
+
+    def forward(self, ids: Tensor, state: Tensor | None = None) -> tuple:
+        """(B, T) -> logits (B, T, V); the state counts the characters."""
+        self.read.append(ids.clone())
+        seen = torch.zeros(1) if state is None else state
+        return self.row.expand(*ids.shape, 11), seen + ids.shape[1]
+
+
 def sample(
     model: nn.Module,
     ids: Tensor,
@@ -65,7 +81,7 @@ def sample(
     pick: Callable = lambda logits: logits[:, -1],
     draw: Callable = lambda chances: torch.multinomial(chances, 1),
     shape: Callable = chances,
-    feed: Callable = lambda whole, new: new,
+    feed: Callable = lambda whole, new, ids: new,
     remember: Callable = lambda new, old: new,
     result: Callable = lambda whole, start: whole,
     more: int = 0,
@@ -78,7 +94,7 @@ def sample(
             logits, after = model(read, state)
             new = draw(shape(pick(logits), temperature, top_k))
             whole = torch.cat([whole, new], 1)
-            read, state = feed(whole, new), remember(after, state)
+            read, state = feed(whole, new, ids), remember(after, state)
     return result(whole, ids.shape[1])
 
 
@@ -124,6 +140,32 @@ def _counted(
     return Look({often: said, "its share of the draws": count / total})
 
 
+def _drawn(
+    call: Callable, ids: Tensor, length: int, temperature: float, top_k: int | None
+) -> Look:
+    """Is what it reads what it wrote? May each character be drawn, in each row anew?
+
+    None of the eleven is missing in 1280 draws but once in 10^50 times.
+    """
+    model = Level()
+    found = call(model, ids, length, temperature, top_k)
+    if not isinstance(found, Tensor) or found.shape != (ROWS, 1 + LENGTH):
+        return Look({"ids": found})
+    read, new = torch.cat(model.read, 1), found[:, 1:]
+    ends = [one for one in (new, new[:, :-1]) if read.shape[1] >= one.shape[1]]
+    same = any(torch.equal(read[:, -one.shape[1] :], one) for one in ends)
+    rows = len(new.unique(dim=0)) > 1
+    again = call(Level(), ids, length, temperature, top_k)
+    return Look(
+        {
+            "what is read": "what was written" if same else "something else",
+            "characters drawn": "all" if len(new.unique()) == 11 else "some never",
+            "rows": "different" if rows else "all the same",
+            "a second text": "the same" if torch.equal(found, again) else "another",
+        }
+    )
+
+
 def _cases(seed: int) -> list[Case]:
     draw = torch.Generator().manual_seed(seed)
 
@@ -149,6 +191,12 @@ def _cases(seed: int) -> list[Case]:
         case("one character to begin with", 1, 1, 6, 1.0, 11),
         coin("hotter", 4.0),
         coin("cooler", 0.25),
+        Case(
+            "eleven characters, nearly equally likely",
+            (torch.ones(ROWS, 1, dtype=torch.long), LENGTH, 1.0, None),
+            inputs=("ids", "length", "temperature", "top_k"),
+            look=_drawn,
+        ),
     ]
 
 
@@ -160,8 +208,44 @@ def _multiplied(logits: Tensor, temperature: float, top_k: int | None) -> Tensor
     return chances(logits, 1 / temperature, top_k)
 
 
+def _twice(logits: Tensor, temperature: float, top_k: int | None) -> Tensor:
+    return chances(logits / temperature, temperature, top_k)
+
+
+def _some_k(logits: Tensor, temperature: float, top_k: int | None) -> Tensor:
+    return chances(logits, temperature, top_k or min(5, logits.shape[-1]))
+
+
+def _seeded(chances: Tensor) -> Tensor:
+    draw = torch.Generator().manual_seed(0)
+    return torch.multinomial(chances, 1, generator=draw)
+
+
+def _begin_seeded(model: nn.Module, ids: Tensor) -> tuple:
+    torch.manual_seed(0)
+    return ids, None
+
+
 def _no_k(logits: Tensor, temperature: float, top_k: int | None) -> Tensor:
     return chances(logits, temperature)
+
+
+def _draw_twice(
+    model: nn.Module,
+    ids: Tensor,
+    length: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+) -> Tensor:
+    model.eval()
+    read, state = ids, None
+    with torch.no_grad():
+        for _ in range(length):
+            logits, state = model(read, state)
+            given = chances(logits[:, -1], temperature, top_k)
+            read = torch.multinomial(given, 1)
+            ids = torch.cat([ids, torch.multinomial(given, 1)], 1)
+    return ids
 
 
 swap = kit.exchanging(sample)
@@ -217,14 +301,14 @@ MISTAKES = (
         "The whole text was read again in each step, on top of a state that already "
         "knows it.",
         "The state stands for all that was read. What is left to read?",
-        swap(feed=lambda whole, new: whole),
+        swap(feed=lambda whole, new, ids: whole),
     ),
     mistake(
         "all read again, no state",
         "The whole text was read again for each new character, and the state was "
         "never passed on: the longer the text, the slower.",
         "What does the model return besides the logits, and who gets it next?",
-        swap(feed=lambda whole, new: whole, remember=lambda new, old: None),
+        swap(feed=lambda whole, new, ids: whole, remember=lambda new, old: None),
     ),
     mistake(
         "beginning not read",
@@ -256,6 +340,58 @@ MISTAKES = (
         "The text is one character shorter than it should be.",
         "How many times does your loop draw? The beginning does not count.",
         swap(more=-1),
+    ),
+    mistake(
+        "the beginning read again",
+        "Each step read the beginning again, with the state from the step before; the "
+        "new characters were never read.",
+        "What does the model have to read in the second step?",
+        swap(feed=lambda whole, new, ids: ids),
+    ),
+    mistake(
+        "another one read than written",
+        "There were two draws in a step: the character that the model read is not the "
+        "one that was written.",
+        "Draw once, keep the result under a name, and use it twice.",
+        _draw_twice,
+    ),
+    mistake(
+        "one draw for all rows",
+        "Every row got the same character.",
+        "How many rows do the probabilities have, and how many of them do you draw "
+        "from?",
+        swap(
+            draw=lambda chances: torch.multinomial(chances[:1], 1).expand(
+                len(chances), 1
+            )
+        ),
+    ),
+    mistake(
+        "the last row",
+        "The logits of the last row of the batch were taken, not those of the last "
+        "position.",
+        "The logits are (B, T, V). Which axis does your index stand on?",
+        swap(pick=lambda logits: logits[-1]),
+    ),
+    mistake(
+        "the same text every time",
+        "Two calls wrote the same text: the random numbers begin at the same place in "
+        "each call, or in each step.",
+        "A seed is set once, outside. What do your lines do to the random numbers?",
+        swap(draw=_seeded),
+        swap(begin=_begin_seeded),
+    ),
+    mistake(
+        "a k where none is given",
+        "Where `top_k` is None, some characters could never be drawn.",
+        "What does the docstring say that None means?",
+        swap(shape=_some_k),
+    ),
+    mistake(
+        "temperature used twice",
+        "The logits were divided by the temperature twice.",
+        "`character_models.chances` divides by it. Does another line of yours?",
+        swap(shape=_twice),
     ),
     mistake(
         "temperature not used",
@@ -294,8 +430,9 @@ EXERCISES = (
         core=True,
         answers=(Answer("sample", sample, {"ids": "batch, length"}),),
         cases=_cases,
-        proves="the whole beginning read, nothing read again and again, the state "
-        "carried along, dropout off, temperature and k used, drawn at random",
+        proves="the whole beginning read, nothing read again and again, what was "
+        "written, the state carried along, dropout off, temperature and k used, drawn "
+        "at random in each row",
         misconceptions=MISTAKES,
     ),
 )

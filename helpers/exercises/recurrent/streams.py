@@ -296,6 +296,66 @@ def _leftovers(ids: Tensor, batch_size: int, length: int) -> Batches:
     return list(zip(x.split(length, 1), y.split(length, 1), strict=True))
 
 
+@mistake(
+    "rows cut, not columns",
+    "The rows were cut apart, not the time: the pieces are not T characters long.",
+    "Which axis of what you laid out runs along the text, and on which did you cut?",
+    lambda *args: [tuple(_rows_of(n, *args)) for n in range(_count(*args))],
+)
+def _rows_cut(ids: Tensor, batch_size: int, length: int) -> Batches:
+    x, y = _in_rows(ids, batch_size, length)
+    return list(zip(x.split(length), y.split(length), strict=True))
+
+
+def _in_rows(ids: Tensor, batch_size: int, length: int) -> list[Tensor]:
+    """Inputs and targets, laid out and not yet cut."""
+    used = batch_size * length * _count(ids, batch_size, length)
+    return [ids[n : used + n].view(batch_size, -1) for n in (0, 1)]
+
+
+def _rows_of(number: int, ids: Tensor, batch_size: int, length: int) -> list[Tensor]:
+    """A slice of rows, where one of columns is due."""
+    first = number * length
+    laid = _in_rows(ids, batch_size, length)
+    return [one[first : first + length] for one in laid]
+
+
+@mistake(
+    "laid out in T rows",
+    "The text was laid out in T rows, not in B.",
+    "What is the first axis of `inputs` to be, and what did you give to `reshape`?",
+    lambda ids, rows, length: _in_t_rows(ids, rows, length, rows),
+)
+def _t_rows(ids: Tensor, batch_size: int, length: int) -> Batches:
+    return _in_t_rows(ids, batch_size, length, length)
+
+
+def _in_t_rows(ids: Tensor, batch_size: int, length: int, piece: int) -> Batches:
+    used = batch_size * length * _count(ids, batch_size, length)
+    x, y = (ids[n : used + n].view(length, -1) for n in (0, 1))
+    return list(zip(x.split(piece, 1), y.split(piece, 1), strict=True))
+
+
+@mistake(
+    "two characters ahead",
+    "Each target is the character after the next one.",
+    "Write x and y of one row below each other. What follows the first character?",
+)
+def _two_ahead(ids: Tensor, batch_size: int, length: int) -> Batches:
+    count = _count(ids, batch_size, length)
+    return _laid(ids, ids[2:], batch_size, length, count)
+
+
+@mistake(
+    "left out at the beginning",
+    "What is left over was left out at the beginning of the text, not at its end.",
+    "Which character of the text is the first of row 0?",
+)
+def _from_the_end(ids: Tensor, batch_size: int, length: int) -> Batches:
+    used = batch_size * length * _count(ids, batch_size, length)
+    return reference(ids[-used - 1 :], batch_size, length)
+
+
 EXERCISES = (
     Exercise(
         "7.C",
@@ -326,6 +386,10 @@ EXERCISES = (
             _cut_from_inputs,
             _stretched,
             _leftovers,
+            _rows_cut,
+            _t_rows,
+            _two_ahead,
+            _from_the_end,
         ),
     ),
 )
