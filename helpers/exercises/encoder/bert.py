@@ -477,6 +477,12 @@ def _load_data_over(encoder: nn.Module, bert: nn.Module) -> nn.Module:
 
 LOAD_MISTAKES = (
     mistake(
+        "nothing loaded",
+        "Your encoder came back as it was, with all its initial weights.",
+        "Which of your lines changes a tensor of `encoder`, and does it run?",
+        lambda encoder, bert: encoder,
+    ),
+    mistake(
         "words not divided",
         "The word vectors were copied as they are, but your encoder multiplies them by "
         "the root of d_model.",

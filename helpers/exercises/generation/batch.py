@@ -17,10 +17,11 @@ def _look(call, mask: Tensor) -> Look:
     if not isinstance(found, Tensor) or found.shape != mask.shape:
         return Look({"positions": found})
     whole = not found.is_floating_point() and found.dtype != torch.bool
+    found = found.long() if whole else found
     valid = bool(((found >= 0) & (found < mask.shape[1])).all())
     return Look(
         {
-            "positions of real tokens": found.double().masked_fill(mask == 0, 0.0),
+            "positions of real tokens": found.masked_fill(mask == 0, 0),
             "whole numbers": whole,
             "all from 0 to below the length": valid,
         }

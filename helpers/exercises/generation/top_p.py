@@ -132,8 +132,8 @@ def _last_kept(values: Tensor, logits: Tensor, p: float) -> Tensor:
 
 @mistake(
     "sorts ascending",
-    "The sum began with the least likely tokens, and those were kept.",
-    "Which token has to be counted first?",
+    "The least likely tokens were kept, not the most likely ones.",
+    "Which token has to be counted first, and which ones does your comparison keep?",
 )
 def _ascending(logits: Tensor, p: float) -> Tensor:
     return _keep(logits, p, descending=False)

@@ -95,8 +95,8 @@ def _inverted(ids: Tensor, places: Tensor) -> Tensor:
 
 @mistake(
     "or instead of and",
-    "A key is open if either condition allows it, but both have to.",
-    "Take the token at the place: it is no padding. May it be looked at?",
+    "Every key is open: padding is not hidden, and the place is not hidden.",
+    "Take the token at the place: it is no padding. Is that enough for it to be open?",
 )
 def _either(ids: Tensor, places: Tensor) -> Tensor:
     return ((ids != 0) | ~_here(ids, places))[:, None, None, :]

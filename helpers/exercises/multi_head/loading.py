@@ -180,6 +180,13 @@ MISTAKES = (
         *(swap(skip=name) for name in "qkv"),
     ),
     mistake(
+        "nothing loaded",
+        "Your module came back as it was: all four layers still hold their own random "
+        "numbers.",
+        "Which of your lines changes a tensor of `mine`, and does it run?",
+        lambda mine, theirs: mine,
+    ),
+    mistake(
         "output projection left out",
         "The attention weights are right, but W_o still has its own random numbers.",
         "Print `theirs`: there is a fourth linear layer outside `theirs.self`.",

@@ -430,9 +430,9 @@ EXERCISES = (
         core=True,
         answers=(Answer("sample", sample, {"ids": "batch, length"}),),
         cases=_cases,
-        proves="the whole beginning read, nothing read again and again, what was "
-        "written, the state carried along, dropout off, temperature and k used, drawn "
-        "at random in each row",
+        proves="the whole beginning read and then what was written, nothing again and "
+        "again, the state carried along, dropout off, temperature and k used, drawn at "
+        "random in each row",
         misconceptions=MISTAKES,
     ),
 )
