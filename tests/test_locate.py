@@ -81,9 +81,9 @@ def test_the_first_line_that_no_right_answer_shares_is_named():
     one = found(WRONG)
     assert (one.line.number, one.known) == (4, 3)
     assert str(one) == (
-        "Up to line 3 we find your numbers in right answers, too. Line 4 (weights = "
-        "weights * 1.5) is the first whose numbers we do not find there. It may be "
-        "another way; if not, look there and before it."
+        "Up to line 3 we find your numbers in right answers, as far as they can be "
+        "compared. Line 4 (weights = weights * 1.5) makes the first that we do not "
+        "find there. It may be another way; if not, look there and before it."
     )
 
 
@@ -101,8 +101,9 @@ def test_where_nothing_is_known_before_the_sentence_says_only_that():
     one = found("def mixed(x, y):\n    return x.cos() @ y")
     assert one.known is None
     assert str(one) == (
-        "Line 2 (return x.cos() @ y) is the first whose numbers we find in no right "
-        "answer. It may be another way; if not, look there and before it."
+        "As far as your numbers can be compared, line 2 (return x.cos() @ y) makes the "
+        "first that we find in no right answer. It may be another way; if not, look "
+        "there and before it."
     )
 
 
@@ -116,7 +117,7 @@ def mixed(x, y):
 """
     assert found(left_out) == found(another) == Found(None)
     assert str(found(left_out)) == (
-        "The numbers you compute all occur in right answers, too: look at axes, "
+        "All your numbers that can be compared occur in right answers: look at axes, "
         "indices, comparisons and at what is returned; or a step is missing."
     )
 
@@ -143,6 +144,12 @@ def mixed(x, y):
 """
 
 
+def test_a_right_answer_that_is_wrong_with_these_layers_is_left_out():
+    """It may use the student's own, and then does what the student does."""
+    wrong = "def mixed(x, y):\n    return (x.softmax(-1) * 1.5) @ y / y.shape[0]"
+    assert place(wrong, others=(mixed, typed(wrong, "mixed"))) == (2, None)
+
+
 def test_a_right_detour_is_not_accused():
     assert place(DETOUR) == (7, 6)
     one = found(DETOUR.replace("out * y.shape[0]", "out"))
@@ -151,9 +158,10 @@ def test_a_right_detour_is_not_accused():
 
 
 def test_the_mistake_after_which_nothing_comes_back_is_named_inside_a_detour():
-    wrong = DETOUR.replace("-1, keepdim", "0, keepdim")
+    right = DETOUR.replace("out * y", "out / y")
+    wrong = right.replace("-1, keepdim", "0, keepdim")
     assert place(wrong) == (3, None)  # "it may be another way": nothing more is known
-    assert place(wrong, others=(mixed, typed(DETOUR, "mixed"))) == (5, 4)
+    assert place(wrong, others=(mixed, typed(right, "mixed"))) == (5, 4)
 
 
 def test_the_line_inside_a_helper_of_the_same_cell_is_named():
@@ -503,9 +511,7 @@ def mixed(x, y):
     order = x.argsort(-1, descending=True)
     return x.gather(-1, order).gather(-1, order.argsort(-1)).softmax(-1) @ y
 """
-    assert "right answers, too (ids and masks were not compared): look" in str(
-        found(source)
-    )
+    assert "right answers (ids and masks were not compared): look" in str(found(source))
 
 
 def test_a_line_that_the_wrong_result_does_not_hang_on_is_not_accused():

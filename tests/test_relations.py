@@ -169,7 +169,7 @@ MASKS = {
     "Every entry is False.": MASK & False,
     "Every entry that should be True is, but others are True as well.": MASK
     | torch.eye(3).flip(0).bool(),
-    "Every True is right, but some that should be True are False.": MASK
+    "Some entries that should be True are False; all others are right.": MASK
     & ~torch.eye(3).bool(),
     "These are the expected entries with the two axes exchanged.": MASK.T,
 }

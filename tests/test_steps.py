@@ -82,19 +82,19 @@ def test_the_last_line_is_named_where_its_values_alone_are_strange():
     one = told(source)
     assert (one.line.number, one.known, one.onward) == (9, 8, False)
     assert str(one) == (
-        "Up to line 8 we find your values in right answers, too. Line 9 (return "
-        "tuple(out + ['end'])) is the first whose values we do not find there. It may "
-        "be another way; if not, look there and before it."
+        "Up to line 8 we find your values in right answers, as far as they can be "
+        "compared. Line 9 (return tuple(out + ['end'])) makes the first that we do not "
+        "find there. It may be another way; if not, look there and before it."
     )
 
 
 def test_a_line_before_others_is_not_accused_alone():
     one = told(WRONG)
     assert one.onward and str(one) == (
-        "Up to line 6 we find your values in right answers, too. We find neither what "
-        "line 7 (heavy = [word for word in words if share[word] < 1 / len(words)]) "
-        "makes there, nor what follows from it. It may be another way; if not, look "
-        "there and at the lines after it."
+        "Up to line 6 we find your values in right answers, as far as they can be "
+        "compared. We find neither what line 7 (heavy = [word for word in words if "
+        "share[word] < 1 / len(words)]) makes there, nor what follows from it. It may "
+        "be another way; if not, look there and at the lines after it."
     )
     early = """
 def report(words, weights):
@@ -177,7 +177,7 @@ def report(words, weights):
     return tuple(heavy)
 """
     assert str(told(source)) == (
-        "The values you compute all occur in right answers, too (True, False and "
+        "All your values that can be compared occur in right answers (True, False and "
         "single whole numbers were not compared): look at indices, comparisons and at "
         "what is returned; or a step is missing."
     )

@@ -71,7 +71,7 @@ class Found:
     def __str__(self) -> str:
         """What the student is told: what was found, not what it means."""
         if self.line is None:
-            so = f"The {self.what} you compute all occur in right answers, too"
+            so = f"All your {self.what} that can be compared occur in right answers"
             if not self.straight:
                 so = f"Your {self.what} alone do not show which line is wrong"
             if self.whole:
@@ -85,16 +85,19 @@ class Found:
             )
         if self.onward:
             return self._onward
-        what = self.what
-        if self.known is None:
-            so = f"{self._at} is the first whose {what} we find in no right answer"
+        what, at = self.what, f"line {self.line.number} ({self.line.text})"
+        if self.known is None and self.straight:
+            so = f"As far as your {what} can be compared, {at} makes the first that we "
+            so += "find in no right answer"
+        elif self.known is None:
+            so = f"We find in no right answer what {at} makes"
         elif self.straight:
-            so = f"Up to line {self.known} we find your {what} in right answers, too. "
-            so += f"{self._at} is the first whose {what} we do not find there"
+            so = f"Up to line {self.known} we find your {what} in right answers, as "
+            so += f"far as they can be compared. L{at[1:]} makes the first that we do "
+            so += "not find there"
         else:
-            so = f"Line {self.known} still computes {what} that we find in right "
-            so += f"answers. {self._at} is the first after it whose {what} we do not "
-            so += "find there"
+            so = f"Line {self.known} makes {what} that we find in right answers. We do "
+            so += f"not find there what {at} makes"
         built = ", and in `__init__`" if self.built else ""
         return f"{so}. It may be another way; if not, look there and before it{built}."
 
@@ -103,7 +106,7 @@ class Found:
         up, there = "", "in a right answer"
         if self.known is not None:
             up = f"Up to line {self.known} we find your {self.what} in right answers, "
-            up = up + "too. " if self.straight else ""
+            up = up + "as far as they can be compared. " if self.straight else ""
             there = "there" if self.straight else there
         at = f"line {self.line.number} ({self.line.text})"
         around = "after" if self.straight else "before and after"
@@ -111,10 +114,6 @@ class Found:
             f"{up}We find neither what {at} makes {there}, nor what follows from it. "
             f"It may be another way; if not, look there and at the lines {around} it."
         )
-
-    @property
-    def _at(self) -> str:
-        return f"Line {self.line.number} ({self.line.text})"
 
 
 @dataclass(eq=False)
@@ -372,7 +371,9 @@ def _by_operations(trial: _Asked) -> Found:
         if not _promising(results):
             raise Silent("the result was not seen")
         seen = [_watched(other, *rest) for other in others[1:]]
-        pool = _Pool([first, *(w for right, w in seen if right.raised is None)])
+        # Some run with the student's own layers, and may be wrong with them as well.
+        agree = [w for r, w in seen if not _apart(r, right, case)]
+        pool = _Pool([first, *agree])
         asked = any(_is_simple(right.judged[name]) for name in wrong)
         _mark(watch.values, pool, asked)
         return _found(watch.values, pool, results, trial.file)
@@ -425,7 +426,7 @@ def _marked(trial: _Asked, case: Case, budget: _Budget) -> tuple[Run, Run, list[
             more = (run.module, double, None, budget)
             right, watch = _watched(other, trial.answer, asked, *more, theirs)
             runs.append(right)
-            if right.raised is None:
+            if not _apart(right, runs[0], asked):
                 made += theirs.steps
                 numbers.append(_all(watch.values))
         if runs[0].raised is not None:
@@ -467,7 +468,7 @@ def _left(made: list[Step], file: str) -> Found:
     return Found(
         Line(start.line, text),
         known[-1] if known else None,
-        straight,
+        straight and not any(step.excused for step in before),
         chain=start.chain,
         starts=len(starts),
         what="values",
@@ -557,6 +558,11 @@ def _wrong(run: Run, right: Run, case: Case) -> dict[str, Any]:
         and name != "inputs"
         and not Yardstick(case.tolerance, {}).same(name, run.judged.get(name), value)
     }
+
+
+def _apart(run: Run, right: Run, case: Case) -> bool:
+    """Whether a right answer raised, or does not agree with the reference."""
+    return run.raised is not None or bool(_wrong(run, right, case))
 
 
 def _doubled(case: Case) -> Case:

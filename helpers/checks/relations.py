@@ -176,7 +176,7 @@ def _of_masks(pairs: list[tuple[Tensor, Tensor]]) -> str:
     if all(much) and not any(little):
         return "Every entry that should be True is, but others are True as well."
     if all(little) and not any(much):
-        return "Every True is right, but some that should be True are False."
+        return "Some entries that should be True are False; all others are right."
     return ""
 
 

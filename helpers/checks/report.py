@@ -1,6 +1,7 @@
 """What a student is told: outcomes, evidence and the exceptions that carry them."""
 
 import inspect
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -431,22 +432,24 @@ def _numbers(name: str, got: Tensor, want: Tensor, within: float) -> str:
 
 def _two(want: Tensor | float, got: Tensor | float) -> str:
     """Two numbers that differ, with digits enough to see it."""
+    largest = max(abs(float(want)), abs(float(got)))
     for digits in (5, 7, 9, 11, 17):
-        expected, came = _number(want, digits), _number(got, digits)
+        expected, came = (_number(one, digits, largest) for one in (want, got))
         if expected != came:
             break
     return f"expected {expected}, got {came}"
 
 
-def _number(value: Tensor | float, digits: int = 5) -> str:
+def _number(value: Tensor | float, digits: int = 5, largest: float = math.inf) -> str:
     """A number as it is shown: what rounding left of a zero is a zero.
 
-    Only with all 17 digits is nothing rounded.
+    Only with all 17 digits is nothing rounded. Beside a number that is small itself,
+    less counts as zero.
     """
     number = value.item() if isinstance(value, Tensor) else value
     if not isinstance(number, float):
         return str(number)
-    if digits < 17 and abs(number) < tolerance(value):
+    if digits < 17 and abs(number) < min(tolerance(value), largest / 1e6):
         number = 0.0
     return f"{number:.{digits}g}"
 

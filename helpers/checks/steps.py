@@ -58,6 +58,7 @@ class Step:
     status: str = ""
     leads: bool = False  # a known value was made from it
     lost: bool = False  # known values end at it, or at what it was made from
+    excused: bool = False  # it is strange where the result is right, too
 
     @property
     def line(self) -> int:
@@ -364,7 +365,7 @@ def excuse(steps: list[Step], lines: Collection[int]) -> None:
     """Take lines whose values are strange as another way, not as a mistake."""
     for step in steps:
         if step.status == "unknown" and step.line in lines:
-            step.status = "neutral"
+            step.status, step.excused = "neutral", True
     _follow(steps)
 
 

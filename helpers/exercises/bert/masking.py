@@ -88,6 +88,13 @@ def _place(what: str, wrong: Tensor) -> str:
     return f"{what} in some places" if wrong.any() else "as promised"
 
 
+def _labels(inputs: Tensor, labels: Tensor, ids: Tensor, asked: Tensor) -> str:
+    """Whether they are the original ids, or those that the model gets to see."""
+    wrong = asked & (labels != ids)
+    seen = wrong.any() and bool((labels == inputs)[asked].all())
+    return _place("the id in inputs" if seen else "not the original id", wrong)
+
+
 def _elsewhere(inputs: Tensor, ids: Tensor, asked: Tensor, mask_id: int) -> str:
     """What became of the tokens that were not selected."""
     changed = ~asked & (inputs != ids)
@@ -155,7 +162,7 @@ def _judged(
     asked = labels != NOT_ASKED
     kinds = _kinds(inputs, ids, labels, mask_id)
     judged = {
-        "labels where selected": _place("not the original id", asked & (labels != ids)),
+        "labels where selected": _labels(inputs, labels, ids, asked),
         "inputs where not selected": _elsewhere(inputs, ids, asked, mask_id),
         "special tokens": _place("selected", asked & special),
     }

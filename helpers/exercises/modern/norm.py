@@ -98,7 +98,7 @@ def _cases(seed: int) -> list[Case]:
 
 
 def _sized(case: Case, outputs: Mapping[str, Any]) -> str | None:
-    """The first vector whose root mean square is not 1, where it should be."""
+    """The first vector whose root mean square is not 1, but for what eps takes."""
     x, eps = case.args[0], case.init[1]
     if outputs[PLAIN] is None:
         return None
@@ -286,7 +286,9 @@ EXERCISES = (
         cases=_cases,
         proves="the root, eps under it, the mean kept, one gain and no bias, the "
         "gradient",
-        properties=(Property("Does every vector get a root mean square of 1", _sized),),
+        properties=(
+            Property("Does every vector get the right root mean square", _sized),
+        ),
         misconceptions=MISTAKES,
     ),
 )

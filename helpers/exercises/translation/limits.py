@@ -227,16 +227,16 @@ MISTAKES = (
     ),
     mistake(
         "the rise since the start",
-        "The rise was measured from the steps that were asked about, not from the last "
-        "step count but one.",
+        "A score that rose after the steps that were asked about, and then stopped "
+        'rising, was called "undecided".',
         "A score may have risen a lot and then stopped. Which two numbers say that it "
         "has stopped?",
         swap(rising=lambda row, steps: _end(row) - row[steps] > RISING),
     ),
     mistake(
         "the rise of the whole row",
-        "The rise was measured from the shortest training to the longest, not from the "
-        "longest but one.",
+        "A score that had stopped rising before the last step count was called "
+        '"undecided".',
         "A score may have risen a lot and then stopped. Which two numbers say that it "
         "has stopped?",
         swap(rising=lambda row, steps: _end(row) - row[min(row)] > RISING),
