@@ -277,6 +277,12 @@ POOL_MISTAKES = (
         swap(mean=lambda hidden, mask: hidden.mean(1)),
     ),
     mistake(
+        "the padding alone",
+        "The mean is that of the padding, and not of the real tokens.",
+        "Which of the two does `attention_mask` mark with 1?",
+        swap(mean=lambda hidden, mask: _mean(hidden, 1 - mask)),
+    ),
+    mistake(
         "divided by the padded length",
         "Only real tokens were added up, but the sum was divided by the padded length.",
         "How many vectors were added up for the shortest review?",

@@ -67,6 +67,10 @@ def _below(logits: Tensor, bound: Any) -> Tensor:
     ),
     lambda logits, k: _below(logits, logits.sort(descending=True).values[:, k, None]),
     lambda logits, k: _below(logits, logits.sort().values[:, -k - 1, None]),
+    lambda logits, k: _below(
+        logits,
+        logits.sort(descending=True).values[:, min(k, logits.shape[1])].unsqueeze(1),
+    ),
     lambda logits, k: _below(logits, logits.topk(k + 1).values[..., -1:]),
     lambda logits, k: _below(
         logits, logits.kthvalue(logits.shape[-1] - k, keepdim=True).values

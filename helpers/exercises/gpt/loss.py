@@ -110,6 +110,12 @@ MISTAKES = (
         swap(rows=_all, labels=lambda ids: ids.roll(1, 1)),
     ),
     mistake(
+        "no softmax",
+        "The scores themselves were taken for logarithms of probabilities.",
+        "Which function makes probabilities of logits, and which their logarithms?",
+        lambda logits, ids: -logits[:, :-1].gather(-1, ids[:, 1:, None]).mean(),
+    ),
+    mistake(
         "last position kept",
         "The last position was asked as well, for the first token or for id 0, though "
         "its next token is not known.",

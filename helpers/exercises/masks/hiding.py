@@ -85,6 +85,15 @@ def _alone(ids: Tensor, places: Tensor) -> Tensor:
 
 
 @mistake(
+    "padding open",
+    "Padding may be looked at, and the real tokens may not.",
+    "Read the mask of the first sentence aloud.",
+)
+def _padding_open(ids: Tensor, places: Tensor) -> Tensor:
+    return ((ids == 0) & ~_here(ids, places))[:, None, None, :]
+
+
+@mistake(
     "inverted",
     'True marks what is hidden, but in this course True means "may attend".',
     "Read the mask of the first sentence aloud.",
@@ -140,6 +149,7 @@ EXERCISES = (
             _same_place,
             _everywhere,
             _alone,
+            _padding_open,
             _inverted,
             _either,
             _flat,

@@ -300,6 +300,16 @@ MISTAKES = (
         ),
     ),
     mistake(
+        "mask inverted",
+        "The padding is attended to, and the real words are not.",
+        'In this course True means "may attend". Which scores does your line fill?',
+        swap(
+            ask=lambda self, state, memory, mask: AttentionDecoder.ask(
+                self, state, memory, None if mask is None else ~mask
+            )
+        ),
+    ),
+    mistake(
         "the same query each time",
         "The context was the query at every word, so the answer is always the same.",
         "Which state should be the query before the third word is written?",
