@@ -214,13 +214,40 @@ def _body(cell: str) -> list[ast.stmt]:
 
 @lru_cache(maxsize=1024)
 def _made(statement: str) -> set[str]:
-    symbols = symtable.symtable(statement, "cell", "exec").get_symbols()
+    symbols = _symbols(statement).get_symbols()
     return {one.get_name() for one in symbols if one.is_assigned() or one.is_imported()}
 
 
 def _needed(statement: str) -> set[str]:
     """The names that a statement takes from its notebook, also inside functions."""
-    return set(_taken(symtable.symtable(statement, "cell", "exec")))
+    return set(_taken(_symbols(statement)))
+
+
+class _Generators(ast.NodeTransformer):
+    """Makes a generator expression of every comprehension."""
+
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp) -> ast.AST:
+        """[x for ...] or {x for ...} -> (x for ...)."""
+        self.generic_visit(node)
+        return ast.GeneratorExp(node.elt, node.generators)
+
+    visit_SetComp = visit_ListComp
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
+        """{x: y for ...} -> ((x, y) for ...)."""
+        self.generic_visit(node)
+        pair = ast.Tuple([node.key, node.value], ast.Load())
+        return ast.GeneratorExp(pair, node.generators)
+
+
+def _symbols(statement: str) -> symtable.SymbolTable:
+    """The names of a statement, by scopes.
+
+    Since Python 3.12 the variable of a comprehension is listed among the names around
+    it, although it is gone afterwards; that of a generator expression is not.
+    """
+    tree = _Generators().visit(ast.parse(statement))
+    return symtable.symtable(ast.unparse(tree), "cell", "exec")
 
 
 def _taken(table: symtable.SymbolTable) -> Iterator[str]:
