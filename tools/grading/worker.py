@@ -45,7 +45,8 @@ def main() -> int:
     else:
         (folder / sandbox.KERNEL).mkdir()
     sandbox.limit({"FSIZE": SIZE, "CORE": 0})
-    sandbox.limit({"AS": job["memory"]}, for_good=False)  # the kernel has its own
+    most = job["memory"] + sandbox.address_space()  # it holds PyTorch by now
+    sandbox.limit({"AS": most}, for_good=False)  # the kernel has its own
     try:
         result = grade(job, content, given, folder)
     except SubmissionError as error:
