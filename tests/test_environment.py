@@ -101,6 +101,7 @@ def test_conda_names_the_python_that_is_tested():
     assert binder == f"python-{version_}\n"
 
 
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="has younger packages")
 def test_every_installed_package_runs_on_the_oldest_python():
     """Debian 12 has 3.11.2, where a package for 3.11.5 breaks nbgrader's feedback."""
     oldest = PROJECT["requires-python"].split(",")[0].removeprefix(">=") + ".0"
