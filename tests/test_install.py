@@ -274,7 +274,7 @@ def test_a_uv_is_used_if_it_is_new_enough_and_got_otherwise(tmp_path, monkeypatc
 def installed(monkeypatch, capsys):
     """Install with pretended tools; returns the commands, and what was said."""
 
-    def do(uv=0, pip=0, has_uv=True, course=True):
+    def do(uv=0, pip=0, has_uv=True, course=True, writes_bytecode=True):
         ran = []
 
         def run(command):
@@ -282,6 +282,7 @@ def installed(monkeypatch, capsys):
             ran.append((by, command[command.index("install") + 1 :]))
             return uv if by == "uv" else pip
 
+        monkeypatch.setattr(sys, "dont_write_bytecode", not writes_bytecode)
         monkeypatch.setattr(installer, "_run", run)
         monkeypatch.setattr(installer, "uv", lambda: ["uv"] if has_uv else None)
         monkeypatch.setattr(installer, "pip_settings", lambda: "")
@@ -307,6 +308,14 @@ def test_uv_installs_the_list_and_then_the_course(installed):
     assert ran == [("uv", AUTO + LIST), ("uv", COURSE)]
     assert said == ["Installing with uv ..."]
     assert installed(course=False)[0] == ran[:1]
+
+
+def test_bytecode_is_made_at_once_where_python_may_not_write_it_later(installed):
+    ran, _ = installed(writes_bytecode=False)
+    compiled = ["--compile-bytecode"]
+    assert ran == [("uv", compiled + AUTO + LIST), ("uv", compiled + COURSE)]
+    ran, _ = installed(writes_bytecode=False, has_uv=False)  # pip always does
+    assert ran == [("pip", CPU + LIST), ("pip", COURSE)]
 
 
 def test_pip_installs_where_there_is_no_uv(installed):

@@ -223,6 +223,8 @@ def install(lists: Sequence[str], course: bool) -> None:
     fast = [*command, "pip", "install", "--python", sys.executable] if command else []
     settings = pip_settings() if fast else ""
     fast += places(settings)
+    if fast and sys.dont_write_bytecode:  # or each kernel would compile PyTorch again
+        fast.append("--compile-bytecode")
     os.environ.update(trusted(settings))
     text = "\n".join((ROOT / one).read_text("utf-8") for one in lists)
     pin = to_choose(text)
