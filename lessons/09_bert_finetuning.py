@@ -302,6 +302,14 @@ inputs, labels = mask_tokens(ids, special, tokenizer.mask_token_id, len(tokenize
 for row, asked in zip(inputs, labels != -100, strict=True):
     print(tokenizer.decode(row), "| asked at", asked.nonzero()[:, 0].tolist())
 
+many = ids[:1].repeat(2000, 1), special[:1].repeat(2000, 1)
+inputs, labels = mask_tokens(*many, tokenizer.mask_token_id, len(tokenizer))
+asked = labels != -100
+hidden, same = inputs[asked] == tokenizer.mask_token_id, inputs[asked] == labels[asked]
+print(f"2,000 times the same sentence: {asked.sum() / (~many[1]).sum():.1%} asked, of "
+      f"these {hidden.float().mean():.1%} [MASK], {same.float().mean():.1%} as they "
+      f"were, {(~hidden & ~same).float().mean():.1%} another token")  # fmt: skip
+
 # %% [markdown] slide="slide"
 # ## A head that guesses words
 #
