@@ -789,7 +789,7 @@ def test_tables_are_written_also_where_the_gradebook_can_not_be(
 
     monkeypatch.setattr(grade, "enter", fail)
     monkeypatch.setattr(grade, "lay_out", sandboxed)
-    monkeypatch.setattr(sandbox, "probe", sandboxed)
+    monkeypatch.setattr(sandbox, "probe", sandboxed)  # by itself, so not by podman
     handed.hand_in(tmp_path / "in", "anna", "")
     assert grade.main(["--submissions", str(tmp_path / "in"), "--lesson", "2"]) == 1
     assert capsys.readouterr().err == "The gradebook could not be written (locked).\n"
@@ -852,6 +852,34 @@ def test_the_limits_are_reported_and_so_is_a_missing_sandbox():
     assert "no network" in grade._conditions(options, None)
     told = grade._conditions(options, "unshare: Operation not permitted")
     assert told.startswith("UNSAFE: ") and "(unshare: Operation not perm" in told
+
+
+def test_it_is_said_when_podman_starts_the_notebooks():
+    options = argparse.Namespace(memory=4.0, seconds=900.0)
+    through = grade._conditions(options, None, sandbox.PODMAN)
+    assert "(Linux namespaces, through podman): no network" in through
+    assert "podman" not in grade._conditions(options, None)
+
+
+PODMAN = "podman, once it is installed: it may be allowed more, or "
+DOCKER = "a container of docker, which is installed here, or "
+
+
+@pytest.mark.parametrize(
+    ("system", "installed", "helps"),
+    [
+        ("linux", "", PODMAN),
+        ("linux", "podman", DOCKER.replace("docker", "podman")),
+        ("linux", "docker", PODMAN + DOCKER),
+        ("darwin", "", ""),
+        ("darwin", "docker", DOCKER),
+    ],
+)
+def test_a_refusal_names_what_is_installed(monkeypatch, system, installed, helps):
+    monkeypatch.setattr(grade.sys, "platform", system)
+    monkeypatch.setattr(grade.shutil, "which", lambda name: name in installed.split())
+    last = 'a virtual machine that holds nothing else, with ARGS="--unsafe"'
+    assert grade._ways_out() == helps + last
 
 
 def test_a_worker_gets_no_keys_of_the_person_who_grades(monkeypatch):
@@ -1132,7 +1160,7 @@ class TestADozen:
 @pytest.mark.slow
 @pytest.mark.xdist_group("grade")
 def test_where_nothing_can_be_shut_in_the_limits_hold(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sandbox, "probe", lambda folder: "not on this system")
+    monkeypatch.setattr(sandbox, "way", lambda folder: ((), "not on this system"))
     folder = tmp_path / "week 2"
     hog = "hog = []\nwhile True: hog.append(bytearray(100_000_000))"
     handed.hand_in(folder, "hog", amid(hog + "\n"))

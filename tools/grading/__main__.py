@@ -16,11 +16,12 @@ docs/grading.md says what is trusted. Running it again grades what is new or cha
 import argparse
 import math
 import os
+import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib import import_module
 from pathlib import Path
@@ -216,15 +217,16 @@ def _grade(
         tempfile.TemporaryDirectory(prefix="grading-") as folder,
         cluster.connect(options) as joined,
     ):
-        barrier = joined.barrier if joined else sandbox.probe(_empty(folder))
+        through, barrier = (
+            ((), joined.barrier) if joined else sandbox.way(_empty(folder))
+        )
         if barrier is not None and not options.unsafe:
             raise CourseError(
                 f"This system does not shut processes in ({barrier}): a notebook could "
                 "read and change your files, and the other students' submissions and "
-                "grades. Grade in a virtual machine that holds nothing else, with "
-                'ARGS="--unsafe"; docs/grading.md says where the sandbox works.'
+                f"grades. What helps is {_ways_out()}: docs/grading.md says how."
             )
-        print(_conditions(options, barrier), flush=True)
+        print(_conditions(options, barrier, through), flush=True)
         if joined:
             print(joined, flush=True)
         lay_out(out, meant)
@@ -233,7 +235,9 @@ def _grade(
         lay_out(Path(folder) / "course", meant)  # no grades in it for a kernel to see
         given_all = Path(folder), out, root, barrier is None, options, seed
         grader = (
-            cluster.Far(*given_all, cluster=joined) if joined else Grader(*given_all)
+            cluster.Far(*given_all, cluster=joined)
+            if joined
+            else Grader(*given_all, through=through)
         )
         jobs = joined.jobs if joined else options.jobs
         try:
@@ -267,16 +271,30 @@ def _empty(folder: str) -> Path:
     return place
 
 
-def _conditions(options: argparse.Namespace, barrier: str | None) -> str:
+def _ways_out() -> str:
+    """What there is to do where nothing is sandboxed."""
+    ways = ['a virtual machine that holds nothing else, with ARGS="--unsafe"']
+    for tool in ("podman", "docker"):
+        if shutil.which(tool):
+            ways.insert(0, f"a container of {tool}, which is installed here")
+    if sys.platform == "linux" and not shutil.which("podman"):
+        ways.insert(0, "podman, once it is installed: it may be allowed more")
+    return ", or ".join(ways)
+
+
+def _conditions(
+    options: argparse.Namespace, barrier: str | None, through: Sequence[str] = ()
+) -> str:
     together = options.memory + held.OVERHEAD / 1e9
     limits = (
         f"{options.memory:g} GB of memory for each process, {together:g} GB for all "
         f"together (looked at twice a second) and {options.seconds:g} s"
     )
     if barrier is None:
+        way = "Linux namespaces" + (f", through {through[0]}" if through else "")
         return (
-            "Each notebook runs sandboxed (Linux namespaces): no network, no files but "
-            f"the course's, {limits}."
+            f"Each notebook runs sandboxed ({way}): no network, no files but the "
+            f"course's, {limits}."
         )
     return (
         f"UNSAFE: each notebook has at most {limits}, and can reach the network, your "

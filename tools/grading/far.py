@@ -78,11 +78,15 @@ def refusal(wanted: dict[str, str], unsafe: bool) -> str:
     return ""
 
 
-@cache
 def barrier() -> str | None:
     """Why processes can't be sandboxed on this worker; None where they can."""
+    return _way()[1]
+
+
+@cache
+def _way() -> tuple[tuple[str, ...], str | None]:
     with tempfile.TemporaryDirectory(prefix="grading-") as folder:
-        return sandbox.probe(Path(folder), PATIENCE)
+        return sandbox.way(Path(folder), PATIENCE)
 
 
 async def look(wanted: dict[str, str], unsafe: bool) -> tuple[str, str | None]:
@@ -125,7 +129,8 @@ def _processes() -> Processes:
     """Those of this worker; however it ends, they and their folder go with it."""
     with _lock:
         if not _mine:
-            _mine.append(Processes(Path(tempfile.mkdtemp(prefix="grading-"))))
+            folder = Path(tempfile.mkdtemp(prefix="grading-"))
+            _mine.append(Processes(folder, through=_way()[0]))
         return _mine[0]
 
 

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -90,10 +90,11 @@ class Processes:
 
     Args:
         folder: Where these processes work; it is removed when this one ends.
+        through: What to put before the command of each, so that it can be sandboxed.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, through: Sequence[str] = ()) -> None:
+        self.folder, self.through = folder, through
         self.running: dict[subprocess.Popen, str] = {}
         self.stopped: set[str] = set()
         self.lock = threading.Lock()
@@ -126,7 +127,7 @@ class Processes:
         """
         run, folder = job.get("run", ""), tempfile.mkdtemp(dir=self.folder)
         job = job | {"folder": folder, "caches": self.caches}
-        command = [sys.executable, "-P", "-c", WORKER]
+        command = [*self.through, sys.executable, "-P", "-c", WORKER]
         log = Path(folder).with_suffix(".log")
         try:
             with log.open("wb") as errors, self.lock:
@@ -210,8 +211,9 @@ class Grader(Processes):
         namespaces: bool,
         options: argparse.Namespace,
         seed: int,
+        through: Sequence[str] = (),
     ) -> None:
-        super().__init__(folder)
+        super().__init__(folder, through)
         self.out, self.root, self.seed = out, root, seed
         self.namespaces, self.options = namespaces, options
 
@@ -424,7 +426,7 @@ def _last_words(log: Path) -> str:
 
 def _environment() -> dict[str, str]:
     """No keys or tokens of the person who grades."""
-    kept = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "LANG", "TMPDIR", "HOME")
+    kept = "PATH LD_LIBRARY_PATH SYSTEMROOT LANG TMPDIR HOME XDG_RUNTIME_DIR".split()
     found = {name: os.environ[name] for name in kept if name in os.environ}
     found |= {"PYTHONPATH": str(sandbox.ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     return found | {"OMP_NUM_THREADS": "1"}

@@ -3,8 +3,9 @@
 On Linux a process moves itself into namespaces: it sees system libraries, Python and
 the course, all read-only, and one folder in memory to write to. It has no network, no
 other processes and none of the files of the person who grades. Where the system forbids
-namespaces, or is not Linux, limits on memory, time and file size are all there is;
-`probe` tells which.
+that to most programs and allows it to podman, the process is started through podman.
+Where nobody may, or the system is not Linux, limits on memory, time and file size are
+all there is; `way` tells which.
 
 The kernel is sandboxed a second time: it may write to a smaller folder than nbgrader
 does, and holds no privileges that could undo any of this.
@@ -13,11 +14,12 @@ does, and holds no privileges that could undo any of this.
 import ctypes
 import errno
 import os
+import shutil
 import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,6 +31,9 @@ LINKER = "etc/ld.so.cache etc/ld.so.conf etc/ld.so.conf.d etc/nsswitch.conf etc/
 HIDDEN = "helpers/exercises/*/variants"  # independent solutions of the exercises
 REFERENCES = "helpers/exercises"
 DEVICES = ("null", "zero", "full", "random", "urandom")
+# Runs a command as root of a user namespace, without any container. It takes no other
+# root, and its warnings, about storage that is not used here, would pass for errors.
+PODMAN = ("podman", "--log-level", "error", "unshare")
 
 NEWNS, NEWUTS, NEWIPC = 0x20000, 0x4000000, 0x8000000
 NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
@@ -291,14 +296,37 @@ def address_space() -> int:
 # --- does it work here? ---------------------------------------------------------------
 
 
-def probe(folder: Path, patience: float = 60.0) -> str | None:
+def way(folder: Path, patience: float = 60.0) -> tuple[tuple[str, ...], str | None]:
+    """How processes are sandboxed on this system: by themselves, or through podman.
+
+    Args:
+        folder: An empty folder.
+        patience: Seconds until one of the two is given up.
+
+    Returns:
+        What to put before the command of a process that will call `enter`; and why
+        that fails in either way, None where it works.
+    """
+    barrier = probe(folder, patience)
+    if barrier is None or sys.platform != "linux" or not shutil.which(PODMAN[0]):
+        return (), barrier
+    other = probe(folder, patience, PODMAN)
+    if other is None:
+        return PODMAN, None
+    return (), f"{barrier}; through podman: {other}"
+
+
+def probe(
+    folder: Path, patience: float = 60.0, through: Sequence[str] = ()
+) -> str | None:
     """Why processes can't be sandboxed on this system; None where they can.
 
     Args:
         folder: An empty folder.
         patience: Seconds until it is given up.
+        through: What to put before the command.
     """
-    command = [sys.executable, "-m", "tools.grading.sandbox", str(folder)]
+    command = [*through, sys.executable, "-m", "tools.grading.sandbox", str(folder)]
     try:
         run = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=patience
