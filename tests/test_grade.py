@@ -878,8 +878,16 @@ DOCKER = "a container of docker, which is installed here, or "
 def test_a_refusal_names_what_is_installed(monkeypatch, system, installed, helps):
     monkeypatch.setattr(grade.sys, "platform", system)
     monkeypatch.setattr(grade.shutil, "which", lambda name: name in installed.split())
+    monkeypatch.setattr(grade, "INSIDE", ())
     last = 'a virtual machine that holds nothing else, with ARGS="--unsafe"'
     assert grade._ways_out() == helps + last
+
+
+def test_a_refusal_in_a_container_says_how_to_start_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(grade, "INSIDE", (tmp_path / "none", tmp_path))
+    found = grade._ways_out()
+    assert found.startswith("this container, started with --security-opt seccomp=unco")
+    assert "podman" not in found and found.endswith('with ARGS="--unsafe"')
 
 
 def test_a_worker_gets_no_keys_of_the_person_who_grades(monkeypatch):

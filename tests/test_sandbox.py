@@ -224,7 +224,7 @@ def test_what_podman_started_ends_with_the_grader(podman, number):
         command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        until(lambda: len(waiting(podman)) == 5)  # podman's two, the sandboxes'
+        until(lambda: len(waiting(podman)) >= 5)  # podman's two, the sandboxes'
     finally:
         grader.send_signal(number)
         grader.wait(20)
@@ -250,3 +250,25 @@ def waiting(sign):
         if f"# {sign}" in command and "runner.WORKER" not in command:
             found.add(int(path.parent.name))
     return found
+
+
+# --- in a container -------------------------------------------------------------------
+
+RECIPE = (ROOT / "tools" / "grading" / "Containerfile").read_text("utf-8").splitlines()
+
+
+def test_what_a_container_is_made_of_is_there_and_is_all_that_is_sent():
+    copied = {
+        x for line in RECIPE if line.startswith("COPY") for x in line.split()[1:-1]
+    }
+    ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    assert [line for line in ignored if line[0] not in "#!"] == ["*"]
+    assert {line[1:] for line in ignored if line[0] == "!"} == copied
+    assert all((ROOT / name).is_file() for name in copied)
+
+
+def test_the_page_mounts_the_course_where_the_container_looks_for_it():
+    page = (ROOT / "docs" / "grading.md").read_text("utf-8")
+    [place] = [line.split()[1] for line in RECIPE if line.startswith("WORKDIR")]
+    assert f'-v "$PWD:{place}:ro"' in page
+    assert "build -t grading -f tools/grading/Containerfile ." in page

@@ -50,6 +50,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 UNFINISHED = "unfinished"  # grades.unfinished.csv: what is known while grading goes on
 PAUSE = 10.0  # seconds between two of them
+INSIDE = (Path("/.dockerenv"), Path("/run/.containerenv"))  # lie in a container
 
 
 def grade_all(
@@ -274,6 +275,9 @@ def _empty(folder: str) -> Path:
 def _ways_out() -> str:
     """What there is to do where nothing is sandboxed."""
     ways = ['a virtual machine that holds nothing else, with ARGS="--unsafe"']
+    if any(sign.exists() for sign in INSIDE):
+        ways.insert(0, "this container, started with --security-opt seccomp=unconfined")
+        return ", or ".join(ways)
     for tool in ("podman", "docker"):
         if shutil.which(tool):
             ways.insert(0, f"a container of {tool}, which is installed here")
