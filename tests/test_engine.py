@@ -1327,3 +1327,56 @@ def test_a_run_remembers_what_was_printed_and_not_more():
     chatty = typed("def double(x):\n    print('x' * 10**6)\n    return x", "double")
     run = run_case(chatty, answer, DOUBLED.cases(0)[0])
     assert set(run.printed) == {"x"} and len(run.printed) <= 2000
+
+
+# --- what is said once ----------------------------------------------------------------
+
+
+def test_a_return_is_asked_for_where_there_is_none_with_a_value():
+    one = replace(
+        DOUBLED,
+        answers=(Answer("half", lambda x: x / 2, {"y": ""}),),
+        cases=lambda seed: [Case("two", (2.0,))],
+        misconceptions=(),
+        properties=(),
+    )
+    forgot = "got None. Is there a `return`?"
+    assert forgot in str(
+        engine.examine(one, (typed("def half(x):\n    x / 2", "half"),))
+    )
+    empty = "def half(x):\n    best = None\n    return best"
+    assert "got None." in str(engine.examine(one, (typed(empty, "half"),)))
+    assert forgot not in str(engine.examine(one, (typed(empty, "half"),)))
+    inside = "def half(x):\n    def inner():\n        return x\n    inner()"
+    assert forgot in str(engine.examine(one, (typed(inside, "half"),)))
+    assert forgot in str(engine.examine(one, (lambda x: None,)))
+
+
+def test_a_property_does_not_tell_of_nan_again():
+    def off(case, outputs):
+        return f"one of them is {outputs['y'].max().item():.4f}"
+
+    halves = replace(
+        DOUBLED,
+        answers=(Answer("half", lambda x: x / 2, {"y": "n"}),),
+        cases=lambda seed: [Case("two", (torch.ones(2),))],
+        misconceptions=(),
+        properties=(Property("Are all small", off),),
+    )
+    text = str(engine.examine(halves, (lambda x: x / 0 - x / 0,)))
+    assert "entries are NaN" in text and "small" not in text
+    assert "Are all small? No: one" in str(engine.examine(halves, (lambda x: x * 3,)))
+
+
+def test_shares_and_cases_of_masking_are_called_what_they_are():
+    source = (
+        "def hide(ids, special, mask_id, vocab_size):\n"
+        "    chosen = (torch.rand(ids.shape) < 0.15) & ~special\n"
+        "    words = torch.where(chosen, ids + 7, ids)\n"
+        "    return words, ids.masked_fill(~chosen, -100)"
+    )
+    text = str(engine.judge("9.A", typed(source, "hide"), limit=60))
+    assert "of these another word: expected 'about 10%', got '100%'." in text
+    source = source.replace("ids + 7", "mask_id").replace("0.15", "0.5")
+    text = str(engine.judge("9.A", typed(source, "hide"), limit=60))
+    assert "1 of 3 cases: 8 words, of which only the last is looked at." in text

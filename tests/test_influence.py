@@ -135,6 +135,13 @@ def test_silent_where_a_look_judges_or_an_answer_fails_or_it_is_right():
     assert "In every case" not in told("return None")
 
 
+def test_what_is_not_finite_is_not_said_to_stay_as_it_was():
+    for odd in ("(x - x) / 0", "x.abs() / 0"):
+        text = told(f"return {odd}")
+        assert "differ" in text or "NaN" in text
+        assert "stays as it was" not in text and "in yours they do not" not in text
+
+
 @pytest.mark.parametrize("cap", ["RUNS", "SECONDS"])
 def test_silent_where_there_is_no_time(cap, monkeypatch):
     leak = "return x.mean(0) + x"

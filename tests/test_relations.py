@@ -1,6 +1,7 @@
 """How a wrong result is related to the right one, in words."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -215,6 +216,23 @@ def test_zero_is_not_called_a_multiple():
     assert relation([0.0, 0.0], [0.3, 0.7]) == "In every case that fails, yours is 0."
 
 
+def test_factors_are_compared_however_small_they_are():
+    tiny = [0.0, 5.75e-22, 3.1e-11]
+    assert relation(tiny, [1.7e-7, 2.3e-6, 4.1e-5]) == ""
+    want = torch.tensor([1.7e-7, 2.3e-6, 4.1e-5, 3.3e-4], dtype=torch.float64)
+    came = torch.tensor([0.0, 5.75e-22, 3.1e-11, 2.9e-11], dtype=torch.float64)
+    assert relation([came], [want]) == ""
+    said = "In every case that fails, yours is 3e-20 times what was expected."
+    assert relation([3e-20 * one for one in (0.3, 0.7)], [0.3, 0.7]) == said
+    assert relation([one * (1 + 1e-7) for one in (0.3, 0.7)], [0.3, 0.7]) == ""
+    assert relation([1.7e-17, 4.1e-15], [1.7e-9, 6.4e-8]) == ""  # not the square
+
+
+def test_rows_of_zeros_have_no_proportions():
+    table = TABLES[0] * torch.tensor([[2.0], [0.0], [3.0]], dtype=torch.float64)
+    assert "proportions" not in relation([table], TABLES[:1])
+
+
 def test_a_number_in_float32_is_compared_with_less_precision():
     want = [torch.tensor(0.3), torch.tensor(0.7)]
     came = [torch.nextafter(1.5 * one, torch.tensor(9.0)) for one in want]
@@ -355,6 +373,9 @@ def test_the_words_of_a_verdict_are_not_compared():
         proves="a sign",
     )
     text = str(engine.examine(verdict, (lambda x: -1,)))
+    assert "expected 'as promised'" in text and "with more" not in text
+    named = (Answer("sign", lambda x: 1, {"order": ""}),)  # as the result is called
+    text = str(engine.examine(replace(verdict, answers=named), (lambda x: -1,)))
     assert "expected 'as promised'" in text and "with more" not in text
 
 

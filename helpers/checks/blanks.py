@@ -64,6 +64,30 @@ def blank(thing: Any) -> Line | None:
     return None
 
 
+def returns_nothing(thing: Any) -> bool:
+    """Whether no `return` or `yield` of a function has a value, as far as is seen."""
+    code = code_of(thing)
+    lines = linecache.getlines(code.co_filename) if code else []
+    found = _definition(_tree("".join(lines)), thing, code) if code else None
+    if found is None:
+        return True
+    left: list[ast.AST] = [found]
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Return | ast.Yield):
+            if not (node.value is None or _is_none(node.value)):
+                return False
+        inner = node is not found and not isinstance(found, ast.ClassDef)
+        if not (inner and isinstance(node, kinds)):
+            left += ast.iter_child_nodes(node)
+    return True
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 @lru_cache(maxsize=8)
 def _tree(source: str) -> ast.Module:
     try:

@@ -69,12 +69,12 @@ class _Asked:
             left = self.budget.spend()
             run = run_case(thing, self.trial.answer, case, left, self.run.module)
             value = _number(run.judged.get(self.name))
-            if run.raised is not None or value is None:
+            if run.raised is not None or not _finite(value):
                 return None
             results.append(value)
         mine, right = results
         fits = mine.shape == self.mine.shape and right.shape == self.want.shape
-        return (mine, right) if fits and bool(right.isfinite().all()) else None
+        return (mine, right) if fits else None
 
     @property
     def mine(self) -> Tensor:
@@ -144,7 +144,12 @@ def _can_be_asked(one: _Asked) -> bool:
     if one.case.look is not None:
         return False
     got, want = (_number(run.judged.get(one.name)) for run in (one.run, one.right))
-    return got is not None and want is not None and got.shape == want.shape
+    return _finite(got) and want is not None and got.shape == want.shape
+
+
+def _finite(value: Tensor | None) -> bool:
+    """Whether it is known: NaN stays NaN, whatever changes."""
+    return value is not None and bool(value.isfinite().all())
 
 
 def _number(value: Any) -> Tensor | None:

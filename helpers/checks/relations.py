@@ -207,21 +207,27 @@ def _transformed(came: Tensor, asked: Tensor, exact: float) -> str:
     if not bool((came.isfinite() & asked.isfinite()).all()) or not len(came):
         return ""
     if len(_telling(asked)) >= 2 or len(asked.unique()) >= 4:
-        if _same(came, -asked, exact):
+        if _equal(came, -asked, exact):
             return "what was expected with the opposite sign"
         factors = came / asked
         factor = factors[0].item()
-        if _same(factors, torch.full_like(factors, factor), exact):
+        if factor and _equal(factors, torch.full_like(factors, factor), exact):
             return _times(factor)
         shift = (came - asked)[0].item()
-        if _same(came, asked + shift, exact):
+        scale = asked.abs().clamp(min=abs(shift))
+        if bool(((came - asked - shift).abs() <= exact * scale).all()):
             more = "more" if shift > 0 else "less"
             return f"{_shown(abs(shift))} {more} than expected"
     if len(_telling(asked)) >= 2:
         for text, function in TRANSFORMS:
-            if _same(came, function(asked), exact):
+            if _equal(came, function(asked), exact):
                 return text
     return ""
+
+
+def _equal(one: Tensor, two: Tensor, exact: float) -> bool:
+    """Whether numbers are equal in relation to their own size, however small."""
+    return bool(torch.isclose(one, two, rtol=exact, atol=0.0).all())
 
 
 def _telling(values: Tensor) -> Tensor:
@@ -230,8 +236,10 @@ def _telling(values: Tensor) -> Tensor:
 
 
 def _times(factor: float) -> str:
-    whole, parts = round(factor), round(1 / factor) if factor else 0
-    if abs(parts) > 1 and abs(factor * parts - 1) < 1e-6:
+    if _shown(factor) == "1":
+        return ""  # nearly what was expected
+    whole, parts = round(factor), round(1 / factor)
+    if 1 < abs(parts) < 10_000 and abs(factor * parts - 1) < 1e-6:
         return f"what was expected divided by {parts}"
     if whole and abs(factor - whole) < 1e-6:
         return f"{whole} times what was expected"
@@ -308,7 +316,8 @@ def _by_row(pairs: list[tuple[Tensor, Tensor]], axes: str, exact: float) -> str:
             continue
         if not all(bool((one.isfinite() & two.isfinite()).all()) for one, two in pairs):
             continue
-        if all(_steady(one / two, axis, exact) for one, two in pairs):
+        factors = [one / two for one, two in pairs]
+        if all(_steady(some, axis, exact) and bool(some.all()) for some in factors):
             return (
                 f"Along {names[axis]} the entries are right but for a factor that "
                 "they share: their proportions are the expected ones."

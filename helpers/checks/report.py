@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor, float64
 
-from helpers.checks.blanks import Line, student_line
+from helpers.checks.blanks import Line, returns_nothing, student_line
 from helpers.checks.compare import Share, Yardstick, difference, tolerance
 from helpers.checks.errors import meaning
 from helpers.checks.exercise import Answer, Case, Exercise
@@ -23,6 +23,7 @@ from helpers.checks.recognise import Known, Trial
 MOST = 5  # differences that are listed one by one
 BLANK = re.compile(r"\.\.\.\s*(#.*)?$")  # a line of the stub to be filled in
 DTYPES = re.compile("same dtype|scalar type|dtype.* but (got|found)")
+NAN = re.compile(r"\bnan\b")
 FOR_IDS = "'indices'"  # an embedding was given vectors: their dtype is not the mistake
 RED, PLAIN = "\x1b[31m", "\x1b[0m"
 
@@ -163,7 +164,8 @@ def failed(
         evidence = [*evidence, *told, *odd, *_inputs(trial.answer, case)]
     else:
         outcome = "wrong"
-        evidence = _wrong(exercise, trial.answer, case, run, right, trial.yardsticks[0])
+        asked = (case, run, right, trial.yardsticks[0], trial.thing)
+        evidence = _wrong(exercise, trial.answer, *asked)
         evidence = [*told, *evidence, *odd]
     if len(trial.runs) > 1:
         count = len(trial.runs)
@@ -292,6 +294,7 @@ def _wrong(
     run: Run,
     right: Run,
     yardstick: Yardstick,
+    thing: Any = None,
 ) -> list[str]:
     if exercise.kind == "value":
         return [_value(answer, run.judged["value"], right.judged["value"])]
@@ -310,7 +313,7 @@ def _wrong(
             continue
         if name not in run.judged and "result" in run.judged:
             got = run.judged["result"]
-            lines.append(_returned(answer, got))
+            lines.append(_returned(answer, got, thing))
             return lines
         strange = [one for one in run.judged if one not in right.judged]
         if name not in run.judged and strange:
@@ -323,6 +326,7 @@ def _wrong(
             within = yardstick.within(name, want)
             text = _differs(name, seen, want, axes, within)
             forgot = got is None and len(answer.returns) < 2  # else it was among others
+            forgot = forgot and returns_nothing(thing)
             apart.append(f"{text} Is there a `return`?" if forgot else text)
         else:
             apart.append(f"{name}: expected {_describe(want)}, but there is none.")
@@ -359,9 +363,10 @@ def _kind(value: Any) -> tuple | None:
     return (value.shape, value.dtype) if isinstance(value, Tensor) else None
 
 
-def _returned(answer: Answer, got: Any) -> str:
+def _returned(answer: Answer, got: Any, thing: Any) -> str:
     promised = ", ".join(answer.returns)
-    forgot = " Is there a `return`?" if got is None else ""
+    asked = got is None and returns_nothing(thing)
+    forgot = " Is there a `return`?" if asked else ""
     came = f"{answer.name} returned {_describe(got)}"
     return f"{came}; it should return ({promised}).{forgot}"
 
@@ -370,7 +375,7 @@ def _broken(exercise: Exercise, case: Case, run: Run) -> list[str]:
     lines = []
     for rule in exercise.properties:
         broken = rule.broken(case, run.judged)
-        if broken:
+        if broken and not NAN.search(broken):  # which is told already
             lines.append(f"{rule.name}? No: {broken}.")
     return lines
 

@@ -122,7 +122,7 @@ def _in_words(asked: list[tuple], place: int) -> str:
 def _is_result(trial: Trial, name: str) -> bool:
     """Whether it is what the answer returned, not what a look says about it."""
     looked = any(case.look is not None for case in trial.cases)
-    return name in trial.answer.returns or name == "result" and not looked
+    return not looked and (name in trial.answer.returns or name == "result")
 
 
 def _tensors(case: Case) -> dict[str, Tensor]:

@@ -16,7 +16,7 @@ from helpers.exercises import kit
 from helpers.exercises.kit import exchanging
 
 NOT_ASKED = -100
-RATES = {"selected": 0.15, "[MASK]": 0.8, "random": 0.1, "unchanged": 0.1}
+RATES = {"selected": 0.15, "[MASK]": 0.8, "another word": 0.1, "unchanged": 0.1}
 
 
 def mask_tokens(
@@ -58,7 +58,7 @@ EXPECTED = {
     "special tokens": "as promised",
     "share selected": "about 15%",
     "of these [MASK]": "about 80%",
-    "of these random": "about 10%",
+    "of these another word": "about 10%",
     "of these unchanged": "about 10%",
     "random words": "from the whole vocabulary",
     "choice": "different in each row",
@@ -81,7 +81,11 @@ def _kinds(inputs: Tensor, ids: Tensor, labels: Tensor, mask_id: int) -> dict:
     asked = labels != NOT_ASKED
     hidden = asked & (inputs == mask_id)
     same = asked & (inputs == ids)
-    return {"[MASK]": hidden, "random": asked & ~hidden & ~same, "unchanged": same}
+    return {
+        "[MASK]": hidden,
+        "another word": asked & ~hidden & ~same,
+        "unchanged": same,
+    }
 
 
 def _place(what: str, wrong: Tensor) -> str:
@@ -173,7 +177,7 @@ def _judged(
     for name, places in kinds.items():  # else a few draws decide about the shares
         found = _verdict(name, int(places.sum()), int(asked.sum()))
         judged[f"of these {name}"] = found if each else f"about {RATES[name]:.0%}"
-    judged["random words"] = _variety(inputs[kinds["random"]], ids, vocab_size)
+    judged["random words"] = _variety(inputs[kinds["another word"]], ids, vocab_size)
     judged["choice"] = _rows(asked, special)
     return judged
 
@@ -233,7 +237,7 @@ def _cases(seed: int) -> list[Case]:
         cases.append(Case(name, (ids, special, 4, size), inputs=names, look=_look))
     ids, special = _table(draw, 600, 80, FEW)
     few = Case(
-        f"a vocabulary of {FEW} words",
+        f"{FEW} words, of which only the last is looked at",
         (ids, special, 4, FEW),
         inputs=names,
         look=_look_at_the_last,
