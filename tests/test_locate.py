@@ -290,6 +290,148 @@ def mask(ids):
     assert found(loop, **more).line is None
 
 
+def test_a_number_or_two_that_no_right_answer_has_are_where_it_begins():
+    source = """
+def mixed(x, y):
+    weights = x.softmax(-1)
+    factor = torch.full((1,), 1.7)
+    return (weights * factor) @ y / y.shape[0]
+"""
+    assert place(source) == (4, 3)
+    fine = source.replace("factor)", "factor / factor)").replace("0]", "0] + 0.3")
+    assert not found(fine).straight
+
+
+def test_one_number_again_and_again_is_known_by_chance():
+    def thirds(x, y):
+        return (x.softmax(-1) @ y) * torch.tensor(1 / 3)
+
+    source = """
+def mixed(x, y):
+    even = torch.full_like(x, 1 / 3)
+    return even @ y.cos()
+"""
+    assert place(source, others=(mixed, thirds)) == (4, None)
+
+
+def test_the_weights_themselves_are_not_called_known():
+    source = FLAWED.replace(
+        "y = self.W(x)\n", "W = self.W.weight.t()\n        y = (x @ W).cos()\n"
+    )
+    assert "y = (x @ W)" in source
+    one = found(source, exercise=LAYER, others=(Layer,), name="Layer")
+    assert (one.line.number, one.known) == (11, None)
+
+
+class Deep(nn.Module):
+    def __init__(self, count):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(count))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x).tanh()
+        return x
+
+
+def test_silent_where_right_answers_have_other_weights():
+    deep = replace(
+        LAYER,
+        answers=(Answer("Deep", Deep, {"y": "n"}, parts=("layers",)),),
+        cases=lambda seed: [Case("two", (numbers(3, 4),), init=(2,))],
+    )
+    source = """
+class Deep(nn.Module):
+    def __init__(self, count):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range({}))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x).{}()
+        return x
+"""
+    more = {"exercise": deep, "others": (Deep,), "name": "Deep"}
+    assert found(source.format("count + 1", "tanh"), **more) is None
+    assert found(source.format("count", "cos"), **more).line.number == 9
+
+
+def test_a_line_that_only_makes_gradients_is_not_accused():
+    def total(x, y):
+        out = mixed(x, y)
+        return out + 0 * out.sum()
+
+    source = """
+def mixed(x, y):
+    x = x.clone().requires_grad_()
+    out = x.softmax(-1) @ y / y.shape[0]
+    whole = out.sum()
+    whole.backward()
+    return x.grad
+"""
+    one = found(source, others=(mixed, total))
+    assert one is None or one.line is None or one.line.number != 6
+
+
+def test_only_an_init_of_the_students_own_is_pointed_at():
+    body = "norm = nn.LayerNorm(3, dtype=x.dtype)\n    return norm(x.cos()) @ y"
+    one = found(f"def mixed(x, y):\n    {body}")
+    assert one.line.number == 3 and "__init__" not in str(one)
+
+
+def walk(x, y):
+    for _ in range(3):
+        high = (x @ y).exp()
+        x = high / high.sum()
+    return x
+
+
+def test_the_rest_of_a_loop_is_pointed_at_where_a_line_was_right_before():
+    steps = replace(
+        MIXED,
+        answers=(Answer("walk", walk, {"x": "n"}),),
+        cases=lambda seed: [Case("one", (numbers(3), numbers(3, 3, seed=1)))],
+    )
+    source = """
+def walk(x, y):
+    for _ in range(3):
+        high = (x @ y).exp()
+        x = high{} / high.sum(){}
+    return x
+"""
+    more = {"exercise": steps, "others": (walk,), "name": "walk"}
+    text = str(found(source.format(".flip(0)", ""), **more))
+    assert "line 4" in text.lower() and text.endswith(
+        "if not, look there and before it, or in the rest of the loop."
+    )
+    assert "loop" not in str(found(source.format("", " + 0.3"), **more))
+
+
+def test_not_all_is_called_strange_in_a_line_that_makes_known_numbers_too():
+    source = """
+def mixed(x, y):
+    shifted = (x + 0.123).exp()
+    weights = shifted / shifted.sum(-1, keepdim=True)
+    return (weights @ y / y.shape[0]) * 1.5
+"""
+    text = str(found(source))
+    assert "not find there all that line 5 (" in text
+
+
+def test_one_number_that_tells_nothing_makes_it_silent():
+    def share(x, y):
+        return x.softmax(-1).max() / 1.3
+
+    exercise = replace(MIXED, answers=(Answer("share", share, {"y": ""}),))
+    source = """
+def share(x, y):
+    w = x.softmax(-1)
+    return w.max() / 1.3 if {} else (w > 2).sum() + 2.5
+"""
+    more = {"exercise": exercise, "others": (share,), "name": "share"}
+    assert found(source.format("False"), **more) is None
+
+
 # --- where nothing can be known -------------------------------------------------------
 
 SILENT = {

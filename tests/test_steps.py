@@ -178,8 +178,8 @@ def report(words, weights):
 """
     assert str(told(source)) == (
         "All your values that can be compared occur in right answers (True, False and "
-        "single whole numbers were not compared): look at indices, comparisons and at "
-        "what is returned; or a step is missing."
+        "single whole numbers, halves and quarters were not compared): look at "
+        "indices, comparisons and at what is returned; or a step is missing."
     )
 
 
@@ -266,6 +266,98 @@ def report(words, weights):
     return tuple(last)
 """
     assert place(source)[0] == 13
+
+
+def outer(z):
+    """The derivative of a softmax, with a table of ones that has no name."""
+    share = z.softmax(0)
+    return share[:, None] * (torch.eye(len(z), dtype=z.dtype) - share)
+
+
+def test_what_a_right_answer_makes_on_the_way_is_found_there():
+    table = replace(
+        REPORT,
+        answers=(Answer("outer", outer, {"table": "n, n"}),),
+        cases=lambda seed: [Case("z", (torch.tensor([0.3, -1.2, 2.1]).double(),))],
+    )
+    source = """
+import numpy as np
+def outer(z):
+    share = z.softmax(0)
+    return torch.from_numpy(np.eye(len(z)))
+"""
+    assert told(source, table, (outer,), "outer").line is None
+    named = told(
+        source.replace("np.eye(len(z))", "np.tri(3)"), table, (outer,), "outer"
+    )
+    assert named.line.number == 5
+
+
+def mean_and_ratio(words, weights):
+    return sum(weights) / len(weights), 2 / len(words)
+
+
+def test_silent_where_the_wrong_number_was_not_compared():
+    both = replace(REPORT, answers=(Answer("both", mean_and_ratio, dict(a="", b="")),))
+    source = """
+def both(words, weights):
+    mean = sum(weights) / len(weights)
+    return mean, {}
+"""
+    more = (both, (mean_and_ratio,), "both")
+    assert told(source.format("len(words) / 2"), *more) is None  # 2.5 and 2.0
+    assert told(source.format("len(words) / 7"), *more).line.number == 4
+
+
+def counted(words, weights):
+    count = 0
+    for _ in words + words:
+        count += 1
+    return count
+
+
+COUNTED = replace(REPORT, answers=(Answer("counted", counted, {"count": ""}),))
+
+
+def test_a_line_whose_first_runs_are_right_is_not_accused_of_all():
+    source = """
+def counted(words, weights):
+    count = 0
+    for _ in words + words:
+        count += {}
+        rest = 7 - count
+    return count
+"""
+    one = told(source.format("2"), COUNTED, (counted,), "counted")
+    assert "what line 5 (count += 2) makes in some of its runs. It may" in str(one)
+    once = told(source.format("1 + (count == 9)"), COUNTED, (counted,), "counted")
+    assert "makes in one of its runs" in str(once)
+    every = told(source.format("100"), COUNTED, (counted,), "counted")
+    assert "runs" not in str(every) and "loop" not in str(every)
+
+
+def test_a_line_of_whose_values_some_are_known_is_not_accused_of_all():
+    source = """
+def report(words, weights):
+    odd, mean = max(weights) ** 3, sum(weights) / len(weights)
+    out = [odd, odd / 7]
+    return tuple(out)
+"""
+    assert str(told(source)).startswith(
+        "We do not find in right answers all that line 3 (odd, mean = max(weights) ** "
+        "3, sum(weights) / len(weights)) makes. It may be another way"
+    )
+
+
+def test_what_follows_is_not_called_strange_where_a_part_of_it_is_known():
+    source = """
+def counted(words, weights):
+    odd = [one**3 for one in weights]
+    count = len(odd)
+    return count * 7 + int(max(odd))
+"""
+    text = str(told(source, COUNTED, (counted,), "counted"))
+    assert "what line 3 (" in text and "nor what follows" not in text
 
 
 FROZEN = {

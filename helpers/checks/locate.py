@@ -23,11 +23,11 @@ from functools import cache, cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.checks import blanks, steps
@@ -48,6 +48,11 @@ RANDOM = (
     "bernoulli", "dropout", "exponential", "multinomial", "normal", "rand", "uniform"
 )  # fmt: skip
 EMPTY = ("empty", "new_empty")
+VIEWS = (
+    "_to_copy", "_unsafe_view", "alias", "clone", "detach", "expand", "permute",
+    "squeeze", "t", "transpose", "unsqueeze", "view"
+)  # fmt: skip
+BACKWARD = re.compile(r"^[\w.]+\.backward\(")  # it makes gradients, rightly or not
 UNFILLED = re.compile(r"\b(new_)?empty(_like)?\(")  # makes whatever lay in memory
 CHECKS = str(Path(__file__).parent) + os.sep
 HELPERS = str(Path(__file__).parents[1]) + os.sep
@@ -67,6 +72,10 @@ class Found:
     starts: int = 0  # how many such lines there are: this is the last
     what: str = "numbers"  # that were compared
     onward: bool = False  # other lines lie between it and the result
+    some: bool = False  # other numbers that the line makes are in a right answer
+    runs: int = 0  # in so many of its runs alone it makes strange ones; 0: in all
+    follows: bool = True  # what is made from these is in no right answer, either
+    loop: bool = False  # it has run before, in a loop that goes on after it
 
     def __str__(self) -> str:
         """What the student is told: what was found, not what it means."""
@@ -77,7 +86,8 @@ class Found:
             if self.whole:
                 so += " (ids and masks were not compared)"
             if self.what == "values":
-                so += " (True, False and single whole numbers were not compared)"
+                so += " (True, False and single whole numbers, halves and quarters "
+                so += "were not compared)"
             axes = "" if self.what == "values" else "axes, "
             return (
                 f"{so}: look at {axes}indices, comparisons and at what is returned; or "
@@ -90,16 +100,26 @@ class Found:
             so = f"As far as your {what} can be compared, {at} makes the first that we "
             so += "find in no right answer"
         elif self.known is None:
-            so = f"We find in no right answer what {at} makes"
+            so = f"We find in no right answer {self._made(at)}"
+            if self.some:
+                so = f"We do not find in right answers {self._made(at)}"
         elif self.straight:
             so = f"Up to line {self.known} we find your {what} in right answers, as "
             so += f"far as they can be compared. L{at[1:]} makes the first that we do "
             so += "not find there"
         else:
             so = f"Line {self.known} makes {what} that we find in right answers. We do "
-            so += f"not find there what {at} makes"
-        built = ", and in `__init__`" if self.built else ""
+            so += f"not find there {self._made(at)}"
+        built = ", or in the rest of the loop" if self.loop else ""
+        built += ", and in `__init__`" if self.built else ""
         return f"{so}. It may be another way; if not, look there and before it{built}."
+
+    def _made(self, at: str) -> str:
+        if self.runs:
+            return (
+                f"what {at} makes in {'one' if self.runs == 1 else 'some'} of its runs"
+            )
+        return f"{'all that' if self.some else 'what'} {at} makes"
 
     @property
     def _onward(self) -> str:
@@ -110,10 +130,14 @@ class Found:
             there = "there" if self.straight else there
         at = f"line {self.line.number} ({self.line.text})"
         around = "after" if self.straight else "before and after"
-        return (
-            f"{up}We find neither what {at} makes {there}, nor what follows from it. "
-            f"It may be another way; if not, look there and at the lines {around} it."
-        )
+        so = f"We find neither what {at} makes {there}, nor what follows from it"
+        if self.runs or self.some:
+            there = "there" if up and self.straight else "in right answers"
+            so = f"We do not find {there} {self._made(at)}"
+        elif not self.follows:
+            so = f"We do not find {there} what {at} makes"
+        look = f"look there and at the lines {around} it"
+        return f"{up}{so}. It may be another way; if not, {look}."
 
 
 @dataclass(eq=False)
@@ -134,6 +158,9 @@ class _Value:
     lost: bool = (
         False  # it, or what it was computed from, is a place where known numbers end
     )
+    own: bool = False  # made in an `__init__` of the student's
+    bare: bool = False  # a weight as it is, or a view of one
+    odd: bool = False  # a number or two that no right answer has, made from none
 
     @cached_property
     def telling(self) -> np.ndarray:
@@ -177,6 +204,17 @@ class _Budget:
             raise TimeUp
 
 
+class _At(NamedTuple):
+    """Where an operation runs."""
+
+    chain: tuple[int, ...]  # the student's lines on the way to it, innermost first
+    built: bool  # in an `__init__`
+    own: bool  # which is the student's
+
+
+NOWHERE = _At((), False, False)
+
+
 class _Watch(TorchDispatchMode):
     """Notes the result of every operation of torch."""
 
@@ -194,34 +232,41 @@ class _Watch(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         """Run an operation and note what came out."""
         kwargs = kwargs or {}
-        chain, built = _frames(self.file) if self.file else ((), False)
+        at = _frames(self.file) if self.file else NOWHERE
+        chain = at.chain
         operands = list(_tensors((args, tuple(kwargs.values()))))
         parents = [self._of(one, chain) for one in operands]
         result = func(*args, **kwargs)
         name = func._schema.name.removeprefix("aten::")
+        bare = name in VIEWS and all(
+            isinstance(one, nn.Parameter) or value.bare
+            for one, value in zip(operands, parents, strict=True)
+        )
         for one in _tensors(result):
-            self._keep(name, one, chain, built, parents)
+            self._keep(name, one, at, parents).bare = bare
             base = one._base
             if base is not None and func._schema.is_mutable:
                 parents = [*parents, self._of(base, chain)]
-                self._keep(name, base, chain, built, parents, partial=True)
+                self._keep(name, base, at, parents, partial=True)
         if self.file is None:
             for one in _by_hand(name, args):
-                self._keep("by hand", one, chain, built, parents)
+                self._keep("by hand", one, at, parents)
         return result
 
     def _of(self, tensor: Tensor, chain: tuple) -> "_Value":
         """The last value of a tensor."""
         found = self.latest.get(id(tensor)) or self.latest.get(_memory(tensor))
         if found is None:  # it came from outside torch
-            found = self._keep("outside", tensor, (), False, [])
+            found = self._keep("outside", tensor, NOWHERE, [])
             found.mine = bool(chain)
         return found
 
-    def _keep(self, name, tensor, chain, built, parents, partial=False) -> _Value:
+    def _keep(self, name, tensor, at, parents, partial=False) -> _Value:
         self.budget.spend(tensor.numel())
+        chain, built = at.chain, at.built
         value = _Value(name, *_numbers(tensor), chain, built, partial, parents)
         drawn = chain and not built and any(word in name for word in RANDOM)
+        value.own = at.own
         value.drawn = bool(drawn) or any(one.drawn for one in parents)
         value.mine = bool(chain) or any(one.mine for one in parents)
         self.values.append(value)
@@ -367,6 +412,8 @@ def _by_operations(trial: _Asked) -> Found:
         wrong = right.raised is None and _wrong(run, right, case)
         if not wrong:
             continue
+        if not right.adopted:
+            raise Silent("right answers have other weights")
         results = [_results(value, watch.values) for value in wrong.values()]
         if not _promising(results):
             raise Silent("the result was not seen")
@@ -376,7 +423,10 @@ def _by_operations(trial: _Asked) -> Found:
         pool = _Pool([first, *agree])
         asked = any(_is_simple(right.judged[name]) for name in wrong)
         _mark(watch.values, pool, asked)
-        return _found(watch.values, pool, results, trial.file)
+        found = _found(watch.values, pool, results, trial.file)
+        if found.line is None and not asked and any(map(_single, wrong.values())):
+            raise Silent("the result can't be compared")
+        return found
     raise Silent("it raises, or is right, when it is asked again")
 
 
@@ -390,21 +440,35 @@ def _by_statements(trial: _Asked) -> Found:
         Silent: The values don't tell.
     """
     budget = _Budget(trial.budget.spent)
-    run, right, made = _marked(trial, trial.case, budget)
+    run, right, made, asked = _marked(trial, trial.case, budget)
     wrong = _wrong(run, right, trial.case)
     if not wrong:
         raise Silent("it is right when it is asked again")
     if trial.passing is not None and steps.starts(made):
-        *_, others = _marked(trial, trial.passing, budget)
+        *_, others, _ = _marked(trial, trial.passing, budget)
         steps.excuse(made, {one.line for one in others if one.status == "unknown"})
     found = _left(made, trial.file)
     if found.onward and len(wrong) < len(right.judged.keys() - {"inputs"}):
         raise Silent("what follows is right in part")
+    if found.line is None and any(_uncompared(one, asked) for one in wrong.values()):
+        raise Silent("the result can't be compared")
     return found
 
 
-def _marked(trial: _Asked, case: Case, budget: _Budget) -> tuple[Run, Run, list[Step]]:
-    """An answer and the reference on a case, and what the answer's statements made."""
+def _uncompared(value: Any, asked: bool) -> bool:
+    """Whether a result is a flag, or a number that tells nothing where others do."""
+    frozen = steps.freeze(value)
+    told = asked and frozen.key is not None and frozen.key[0] in ("whole", "text")
+    return frozen.simple and not told
+
+
+def _marked(
+    trial: _Asked, case: Case, budget: _Budget
+) -> tuple[Run, Run, list[Step], bool]:
+    """An answer and the reference on a case, and what the answer's statements made.
+
+    The last of the four is whether a simple value is asked for.
+    """
 
     def spend(size: int) -> None:
         budget.spend(size, values=0)
@@ -420,6 +484,7 @@ def _marked(trial: _Asked, case: Case, budget: _Budget) -> tuple[Run, Run, list[
             continue
         made: list[Step] = []
         numbers, runs = [np.zeros(0)], []
+        inline: dict[bytes, np.ndarray] = {}  # ids, masks and the like
         for other in trial.others:
             look = case.look and blanks.code_of(case.look)
             theirs = Trace(partial(_ours, blanks.file_of(other), look), spend)
@@ -429,12 +494,18 @@ def _marked(trial: _Asked, case: Case, budget: _Budget) -> tuple[Run, Run, list[
             if not _apart(right, runs[0], asked):
                 made += theirs.steps
                 numbers.append(_all(watch.values))
+                inline |= {_key(v.numbers): v.numbers for v in watch.values if v.simple}
         if runs[0].raised is not None:
             continue
+        if not runs[0].adopted:
+            raise Silent("right answers have other weights")
         simple = all(step.value.simple for step in made if step.returned)
-        pool = steps.Pool(made, np.concatenate(numbers))
+        keys = [one.value.key for one in trace.steps if one.value.key is not None]
+        sizes = {len(key[1]) for key in keys if key[0] == "seq"}
+        more = [steps.freeze(one) for one in inline.values() if one.size in sizes]
+        pool = steps.Pool(made, np.concatenate(numbers), more)
         steps.mark(trace.steps, pool, WITHIN if double else SINGLE, simple)
-        return run, runs[0], trace.steps
+        return run, runs[0], trace.steps, simple
     raise Silent("it raises when it is asked again")
 
 
@@ -465,6 +536,11 @@ def _left(made: list[Step], file: str) -> Found:
     text = linecache.getline(file, start.line).strip()
     if UNFILLED.search(text):
         raise Silent("it begins with a tensor that is not filled")
+    place = _outside(start.chain)
+    alike = [step for step in made if step.run and step.chain == place]
+    strange = {step.run for step in alike if step.status == "unknown"}
+    fine = {step.run for step in alike if step.status == "known"} - strange
+    loop = steps.rest_of_loop(file, start.line)
     return Found(
         Line(start.line, text),
         known[-1] if known else None,
@@ -473,7 +549,18 @@ def _left(made: list[Step], file: str) -> Found:
         starts=len(starts),
         what="values",
         onward=not _last(start, made),
+        some=any(step.status == "known" for step in alike),
+        runs=len(strange) if fine else 0,
+        follows=not steps.follow_known(start, made),
+        loop=start.line in loop and min(fine, default=0) < min(strange, default=0),
     )
+
+
+def _outside(chain: tuple[int, ...]) -> tuple[int, ...]:
+    """The lines on the way to a statement itself, not to a comprehension in it."""
+    while chain[:1] == chain[1:2]:
+        chain = chain[1:]
+    return chain
 
 
 def _last(start: Step, made: list[Step]) -> bool:
@@ -624,15 +711,17 @@ def _numbers(tensor: Tensor) -> tuple[np.ndarray, float]:
     return tensor.reshape(-1).double().cpu().numpy().copy(), exact
 
 
-def _frames(file: str) -> tuple[tuple[int, ...], bool]:
-    """The student's lines on the way to the running operation; is it in `__init__`?"""
-    frame, lines, built = sys._getframe(2), [], False
+def _frames(file: str) -> _At:
+    """Where the running operation stands in the student's code."""
+    frame, lines, built, own = sys._getframe(2), [], False, False
     while frame is not None and frame.f_code is not CELL:
-        built |= frame.f_code.co_name == "__init__"
+        init = frame.f_code.co_name == "__init__"
+        built |= init
         if frame.f_code.co_filename == file:
+            own |= init
             lines.append(frame.f_lineno)
         frame = frame.f_back
-    return tuple(lines), built
+    return _At(tuple(lines), built, own)
 
 
 class _Pool:
@@ -672,6 +761,9 @@ def _found(
     leading = _ancestors(results)
     starts = [one for one in values if id(one) in leading and _starts(one)]
     if starts:
+        starts = [one for one in starts if not BACKWARD.search(_text(one, file))]
+        if not starts:
+            raise Silent("gradients alone are in no right answer")
         return _at(starts, values, file)
     if any(value.drawn for value in values if value.chain):
         raise Silent("numbers are drawn at random")
@@ -680,9 +772,9 @@ def _found(
             raise Silent("the result was not seen, or is not known")
     return Found(
         None,
-        straight=all(one.status != "unknown" for one in values),
+        straight=all(one.status != "unknown" and not one.odd for one in values),
         whole=any(_strange(one, pool) for one in values),
-        built=any(one.built and one.chain for one in values),
+        built=any(one.own for one in values),
     )
 
 
@@ -725,6 +817,17 @@ def _comparable(value: Any) -> bool:
     return isinstance(value, Tensor | float)
 
 
+def _text(value: _Value, file: str) -> str:
+    return linecache.getline(file, value.chain[0]).strip()
+
+
+def _single(value: Any) -> bool:
+    """Whether it is one number that tells nothing, such as 2.5."""
+    if isinstance(value, float):
+        value = torch.tensor(value, dtype=torch.float64)
+    return isinstance(value, Tensor) and value.numel() == 1 and _is_simple(value)
+
+
 def _is_simple(value: Any) -> bool:
     return isinstance(value, Tensor) and not len(telling(_numbers(value)[0]))
 
@@ -753,6 +856,8 @@ def _unfilled(value: _Value) -> bool:
 def _status(value: _Value, pool: _Pool, given: np.ndarray, asked: bool) -> str:
     if not value.mine and value.name != "outside":
         return "given"
+    if value.bare:
+        return "given"
     if value.built or value.drawn or value.exact > COARSE or _unfilled(value):
         return "neutral"
     if value.simple:
@@ -762,8 +867,11 @@ def _status(value: _Value, pool: _Pool, given: np.ndarray, asked: bool) -> str:
     if among(value.telling, given, value.exact):
         return "given"
     if pool.holds(value.telling, value.exact):
-        return "known"
+        # One number, again and again, is in a right answer by chance.
+        chance = len(value.telling) == 1 and value.numbers.size > 3
+        return "neutral" if chance else "known"
     several = len(value.telling) >= 3 or _from_given(value)
+    value.odd = not several and bool(value.chain)
     return "unknown" if several else "neutral"
 
 
@@ -784,6 +892,9 @@ def _starts(value: _Value) -> bool:
 def _at(starts: list[_Value], values: list[_Value], file: str) -> Found:
     """The last place where known numbers end, unless it can't be told."""
     start = starts[-1]
+    before = _ancestors([[start]])
+    odd = (one for one in values if id(one) in before and one.odd and not one.leads)
+    start = next(odd, start)  # where the first strange number comes in
     number, earlier = start.chain[0], values[: values.index(start)]
     before = [
         one.chain[0]
@@ -796,10 +907,27 @@ def _at(starts: list[_Value], values: list[_Value], file: str) -> Found:
     if not before and not straight:
         raise Silent("right answers are left in more than one place")
     return Found(
-        Line(number, linecache.getline(file, number).strip()),
+        Line(number, _text(start, file)),
         before[-1] if before else None,
-        straight,
-        built=any(one.built and one.chain for one in values),
+        straight and not any(o.odd and o.chain[:1] != (number,) for o in earlier),
+        built=any(one.own for one in values),
         chain=start.chain,
         starts=len(starts),
+        some=any(
+            one.status == "known" and one.chain[:1] == (number,) for one in values
+        ),
+        loop=_again(start, earlier, steps.rest_of_loop(file, number)),
     )
+
+
+def _again(start: _Value, earlier: list[_Value], loop: range) -> bool:
+    """Whether a line runs again, in a loop that has gone on after it."""
+    ran, (line, *above) = False, start.chain
+    for one in earlier:
+        *_, at = (0, *one.chain[: len(one.chain) - len(above)])
+        if [*one.chain[len(one.chain) - len(above) :]] != above or at not in loop:
+            continue
+        if ran and at != line:
+            return True
+        ran |= at == line
+    return False

@@ -43,6 +43,7 @@ class Run:
     raised: BaseException | None = None
     module: Any = None  # classes: the instance, whose parts the reference adopts
     printed: str = ""
+    adopted: bool = True  # a donor's parts, where there is one; else some differ
 
 
 class _Printed(io.TextIOBase):
@@ -153,7 +154,7 @@ def _observe(
             call.register_forward_hook(lambda module, inputs, output: plain(output))
         run.judged |= _parts(run.module, answer, case)
         if donor is not None:
-            _adopt(run.module, donor, answer.parts)
+            run.adopted = _adopt(run.module, donor, answer.parts)
         if isinstance(call, nn.Module):
             args = _move(call, args)
     leaves = tuple(_leaf(arg) for arg in args)
@@ -327,25 +328,31 @@ def _parts(module: Any, answer: Answer, case: Case) -> dict[str, Any]:
     return shapes
 
 
-def _adopt(module: nn.Module, donor: Any, parts: tuple[str, ...]) -> None:
+def _adopt(module: nn.Module, donor: Any, parts: tuple[str, ...]) -> bool:
     """Give a module the donor's parts, where their weights have the same shape.
 
     A part made of parts keeps its own settings, such as its number of heads: it takes
     over the weights alone. Only where they are cut another way does it come whole.
+
+    Returns:
+        Whether each part holds the donor's weights now.
     """
+    same = True
     for part in parts:
         ours, theirs = getattr(module, part, None), getattr(donor, part, None)
         if not (isinstance(ours, nn.Module) and isinstance(theirs, nn.Module)):
             continue
         mine, given = dict(ours.named_parameters()), dict(theirs.named_parameters())
         if len(mine) > 2 and mine.keys() == given.keys():
-            if all(mine[name].shape == given[name].shape for name in mine):
+            if fits := all(mine[name].shape == given[name].shape for name in mine):
                 ours.to(next(iter(given.values())))
                 with torch.no_grad():
                     for name, value in ours.named_parameters():
                         value.copy_(given[name])
-        elif _fit(_weights(ours), _weights(theirs)):
+        elif fits := _fit(_weights(ours), _weights(theirs)):
             setattr(module, part, copy.deepcopy(theirs))
+        same &= fits
+    return same
 
 
 def _weights(module: nn.Module) -> dict[str, Tensor]:

@@ -55,6 +55,7 @@ class Step:
     chain: tuple[int, ...]  # the lines on the way to it, innermost first
     parents: list["Step"] = field(default_factory=list)
     returned: bool = False  # by the function that was called from outside
+    run: int = 0  # which run of its statement made it; 0: it was handed on there
     status: str = ""
     leads: bool = False  # a known value was made from it
     lost: bool = False  # known values end at it, or at what it was made from
@@ -76,6 +77,7 @@ class Trace:
         self.steps: list[Step] = []
         self.frames: dict[FrameType, _Frame] = {}
         self.drew = False  # random numbers of Python or NumPy
+        self.runs = 0  # of statements
 
     @contextmanager
     def on(self) -> Iterator[None]:
@@ -111,8 +113,10 @@ class Trace:
         if event == "line":
             self._changed(frame, mine)
             mine.at = mine.statements.first.get(frame.f_lineno, frame.f_lineno)
+            self.runs += 1
+            mine.run = self.runs
         elif event == "return":
-            step = self._keep(freeze(arg), mine.chain, mine.read())
+            step = self._keep(freeze(arg), mine.chain, mine.read(), mine.run)
             self._changed(frame, mine)
             step.returned = mine.outer is None
             self.drew |= step.returned and mine.dice != _dice()
@@ -131,13 +135,15 @@ class Trace:
             frozen, before = freeze(local[name]), mine.known.get(name)
             self.spend(0 if frozen.simple else frozen.size)
             if before is None or before.value != frozen:
-                changed[name] = self._keep(frozen, mine.chain, read)
+                changed[name] = self._keep(frozen, mine.chain, read, mine.run)
         mine.known |= changed
         mine.inner = []
 
-    def _keep(self, value: Frozen, chain: tuple, parents: list[Step]) -> Step:
+    def _keep(
+        self, value: Frozen, chain: tuple, parents: list[Step], run: int = 0
+    ) -> Step:
         self.spend(value.size)
-        step = Step(value, chain, list(parents))
+        step = Step(value, chain, list(parents), run=run)
         self.steps.append(step)
         return step
 
@@ -148,6 +154,7 @@ class _Frame:
     def __init__(self, statements: "_Statements", outer: "_Frame | None") -> None:
         self.statements, self.outer = statements, outer
         self.at = 0  # the first line of the statement that runs
+        self.run = 0  # the number of this run of it
         self.known: dict[str, Step] = {}  # variable -> its value
         self.dice = None if outer else _dice()
         self.inner: list[Step] = []  # what functions returned to this statement
@@ -315,8 +322,11 @@ def _wholes(array: np.ndarray) -> Frozen:
 class Pool:
     """The values of all right answers."""
 
-    def __init__(self, steps: Iterable[Step], floats: np.ndarray) -> None:
+    def __init__(
+        self, steps: Iterable[Step], floats: np.ndarray, more: Iterable[Frozen] = ()
+    ) -> None:
         found = {step.value for step in steps if step.value.key is not None}
+        found.update(one for one in more if one.key is not None)
         self.keys = {key for one in found for key in _inside(one.key)}
         self.texts = [key[1] for key in self.keys if key[0] == "text"]
         self.lists = [key[1] for key in self.keys if key[0] == "seq"]
@@ -392,6 +402,41 @@ def _status(step: Step, pool: Pool, given: Pool, exact: float, asked: bool) -> s
     if not value.simple and given.holds(value, exact):
         return "given"
     return "known" if pool.holds(value, exact) else "unknown"
+
+
+def follow_known(start: Step, steps: list[Step]) -> bool:
+    """Whether a known value was made from this one, on whatever way."""
+    after = {id(start)}
+    for step in steps:
+        if any(id(parent) in after for parent in step.parents):
+            after.add(id(step))
+            if step.status == "known":
+                return True
+    return False
+
+
+def rest_of_loop(file: str, line: int) -> range:
+    """The lines of the innermost loop around a line, if some come after it."""
+    found = _loops("".join(linecache.getlines(file))).get(line, (0, -1))
+    return range(found[0], found[1] + 1)
+
+
+@lru_cache(maxsize=64)
+def _loops(source: str) -> dict[int, tuple[int, int]]:
+    """Line of a statement -> first and last line of a loop that goes on after it."""
+    found: dict[int, tuple[int, int]] = {}
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return found
+    for loop in ast.walk(tree):  # outer ones first
+        if isinstance(loop, ast.For | ast.While):
+            last = loop.body[-1]
+            for line in range(loop.body[0].lineno, last.lineno):
+                found[line] = (loop.lineno, last.end_lineno)
+            for line in range(last.lineno, last.end_lineno + 1):
+                found.pop(line, None)  # the end of this one
+    return found
 
 
 def ancestors(results: Iterable[Step]) -> set[int]:
