@@ -1351,6 +1351,11 @@ def test_a_return_is_asked_for_where_there_is_none_with_a_value():
     assert forgot in str(engine.examine(one, (typed(inside, "half"),)))
     assert forgot in str(engine.examine(one, (lambda x: None,)))
 
+    def made():
+        return lambda x: None
+
+    assert forgot in str(engine.examine(one, (made(),)))
+
 
 def test_a_property_does_not_tell_of_nan_again():
     def off(case, outputs):

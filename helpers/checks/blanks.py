@@ -69,8 +69,8 @@ def returns_nothing(thing: Any) -> bool:
     code = code_of(thing)
     lines = linecache.getlines(code.co_filename) if code else []
     found = _definition(_tree("".join(lines)), thing, code) if code else None
-    if found is None:
-        return True
+    if found is None or found.name not in (code.co_name, getattr(thing, "__name__", 0)):
+        return True  # a lambda inside of it
     left: list[ast.AST] = [found]
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
     while left:
