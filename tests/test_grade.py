@@ -349,6 +349,23 @@ def test_what_an_answer_has_no_reason_to_mention_is_pointed_out(released):
         assert restore.suspects(mine, released, usual) == []
 
 
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("for one in Path('/proc').iterdir(): pass", "/proc"),
+        ("x = '/process'", ""),
+        ("from tools.grading import link", "tools.grading"),
+        ("sys.settrace(f); sys.setprofile(f)", "setprofile, settrace"),
+        ("sys.addaudithook(f)", "addaudithook"),
+        ("import builtins", "builtins"),
+    ],
+)
+def test_what_only_a_cheat_mentions_is_pointed_out(released, source, words):
+    mine, _ = restore.restore(parsed(amid(source)), released)
+    found = restore.suspects(mine, released, {})
+    assert found == ([f"ex-2-B mentions {words}"] if words else [])
+
+
 # --- believing and writing ------------------------------------------------------------
 
 

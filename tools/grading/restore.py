@@ -22,8 +22,9 @@ IMPORT = re.compile(r"\Afrom helpers\.checks import borrow, check\n")
 # should read that cell.
 SUSPECT = re.compile(
     r"NBGRADER\w*|helpers\.(?:checks|exercises)\.\w+|helpers/(?:checks|exercises)|sys\.modules|__code__|"
-    r"_getframe|get_ipython|\bgc\.|\bctypes\b|/proc/|progress\.record|__subclasses__|"
-    r"inspect\.getsource|importlib"
+    r"_getframe|get_ipython|\bgc\.|\bctypes\b|/proc\b|progress\.record|__subclasses__|"
+    r"inspect\.getsource|importlib|tools\.grading|settrace|setprofile|addaudithook|"
+    r"\bbuiltins\b"
 )
 
 
