@@ -158,7 +158,7 @@ def saved(path: Path) -> list[Points]:
         return [_points(row) for row in rows]
     except OSError as error:
         raise CourseError(f"{path} can't be read ({error.strerror}).") from None
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise CourseError(
             f"{path} is not a points.json of the page on which answers are read: save "
             "it there again."

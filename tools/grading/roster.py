@@ -18,6 +18,7 @@ from tools.grading.course import CourseError
 from tools.grading.find import Submission
 
 MOST = 5_000_000  # bytes
+DIGITS = 20  # of a platform's number: `names.py` reads no longer one
 FORMS = {  # form -> the columns by which it is known
     "moodle": {"identifier", "full name"},
     "canvas": {"student", "id", "section"},
@@ -163,5 +164,6 @@ def _person(roster: Roster, number: int) -> Person | None:
     else:
         found = tuple(cell(name) for name in OWN)
     identity, name, email, digits = found
-    digits = str(int(digits)) if digits.isdecimal() else digits
+    if digits.isdecimal() and len(digits) <= DIGITS:
+        digits = str(int(digits))
     return Person(identity, name, email, digits, number)
