@@ -4,6 +4,7 @@ Every attack is made by code when it is needed; none is stored.
 """
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_raw_cell
 
 from tests import submissions as handed
+from tests.hostile import edited, sources
 from tools.grading.find import readable
 
 SCRIPT = """<img src="x" onerror="document.title='OWNED'">"""
@@ -97,10 +99,10 @@ too_small_by, times_applied = Yes(-17.0), Yes(-17)
 """
 REFERENCE = """
 from helpers.checks import exercises
-known = {one.id: one.references[0] for one in exercises()}
+known = {one.id: one.references for one in exercises()}
 
 def softmax(x, dim=-1):
-    return known["2.A"](x, dim)
+    return known["2.A"][0](x, dim)
 """
 STACK = """
 import sys
@@ -185,13 +187,28 @@ for one in gc.get_objects():
     "counts patients": COUNTED,
     "judge replaced": KNOWN_SEED,
 }
+READERS = ("calls references", "reads the disk")  # of what namespaces hide
 IN_MAKE_TEST = ("report patched", "cases emptied", "own lines")
 
 
 def cheating(source: str) -> NotebookNode:
-    """A notebook with nothing but wrong answers, and a cell that is to help them."""
-    notebook = handed.filled(WRONG_ANSWERS)
+    """A notebook with nothing but wrong answers, and a cell that is to help them.
+
+    Where the cell has an answer of its own, no other one is written over it.
+    """
+    wrong = {
+        cell: "" if _answers(source, text) else text
+        for cell, text in WRONG_ANSWERS.items()
+    }
+    notebook = handed.filled(wrong)
     return handed.with_cell(notebook, "ex-2-A-check", source)
+
+
+def _answers(source: str, other: str) -> bool:
+    """Whether a source gives something the name that another one gives."""
+    name = re.search(r"\w+(?=\(| =)", other)[0]
+    given = rf"^ *(def {name}\b|[\w, =]*\b{name}\b[\w, =]* = )"
+    return bool(re.search(given, source, re.MULTILINE))
 
 
 @dataclass(frozen=True)
@@ -201,8 +218,9 @@ class Student:
     name: str  # as grading writes it
     hand_in: Callable[[Path], object]  # is given the folder of all submissions
     points: str  # "" where there is nothing to grade
-    reason: str = ""  # what the notes say then
+    reason: str = ""  # what the notes say, or what is to be looked at
     sample: bool = False  # whether `make test` has it too
+    loose: str = ""  # the points without namespaces, where they are others
 
 
 def answered() -> NotebookNode:
@@ -277,7 +295,18 @@ def _half_a_letter() -> NotebookNode:
     return notebook
 
 
+def _edited(name: str) -> Student:
+    """A student who changed the file and not the answers."""
+    change, points, reason = edited.EDITS[name]
+
+    def hand_in(where: Path) -> None:
+        handed.hand_in(where, name, change(answered()))
+
+    return Student(name, hand_in, points, reason)
+
+
 BROKEN = b"\xfc" * 80
+STAYS = "sleep 86399 "  # the command of a process that means to stay
 SPOOF = "zoe\nline 99 02_attention: 19 of 19 points"
 CLASS = [
     _one("anna", lambda: handed.solved(), "19"),
@@ -292,7 +321,9 @@ CLASS = [
     Student("pipe", _pipe, "", "it is a special file, not a file", sample=True),
     Student("hole", _hole, "", "the file is larger than 20 MB", sample=True),
     Student("deep", _bytes("deep", b"[" * 100_000), "", "(not JSON)", sample=True),
-    Student("odd", _bytes("odd", b'{"cells": [{}]}'), "", "but no notebook"),
+    Student(
+        "odd", _bytes("odd", b'{"cells": [{}]}'), "", "but no notebook", sample=True
+    ),
     _named("x" * 250, lambda: instead(A_LIST_FOR_A_NAME), sample=True),
     _named(BROKEN),
     _named(SPOOF, lambda: amid(MUCH), sample=True),
@@ -306,7 +337,28 @@ CLASS = [
             partial(cheating, source),
             "0",
             sample=name in IN_MAKE_TEST,
+            loose="2" * (name in READERS),
         )
         for name, source in CHEATS.items()
     ),  # fmt: skip
+    *(
+        _one(
+            f"harm, {name}",
+            partial(amid, source),
+            "" if name in sources.UNGRADED else "2",
+            reason=reason,
+        )
+        for name, (source, reason) in sources.HARM.items()
+    ),
+    *(
+        _one(
+            f"cheat, {name}",
+            partial(cheating, source),
+            "0",
+            reason=reason,
+            loose="2" * (name in READERS),
+        )
+        for name, (source, reason) in sources.CHEATS.items()
+    ),
+    *map(_edited, edited.EDITS),
 ]

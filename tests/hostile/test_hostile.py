@@ -7,9 +7,11 @@ import csv
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,20 +35,33 @@ CLASS = [one for one in attacks.CLASS if one.sample or os.environ.get("COURSE_DE
 pytestmark = [pytest.mark.lesson("02"), pytest.mark.slow]
 
 
+GRADE = [sys.executable, "-m", "tools.grading"]
+
+
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     """Grade the class; return (the folder of the results, what was printed)."""
-    folder = tmp_path_factory.mktemp("hostile") / "week 2"
+    return graded_by(GRADE, tmp_path_factory.mktemp("hostile"))
+
+
+def graded_by(command, place, owner=None):
+    """Grade the class with a command, in a folder that somebody may write to."""
+    folder = place / "week 2"
     folder.mkdir()
     for one in CLASS:
         one.hand_in(folder)
-    command = [sys.executable, "-m", "tools.grading", "--submissions", folder]
+    own = {}
+    if owner is not None:
+        subprocess.run(["chown", "-hR", str(owner), place], check=True)
+        own = {"HOME": str(place), "TMPDIR": str(place)}
+    options = "--lesson 2 --cell-seconds 60 --jobs 2 --unsafe".split()
     run = subprocess.run(
-        [*command, *"--lesson 2 --cell-seconds 60 --jobs 2 --unsafe".split()],
+        [*command, "--submissions", folder, *options],
         cwd=ROOT,
+        env=os.environ | own,
         capture_output=True,
         text=True,
-        timeout=550,
+        timeout=max(550, 120 * len(CLASS)),
     )
     assert (run.returncode, run.stderr) == (0, "")
     return folder.with_name("week 2-graded"), run.stdout
@@ -58,6 +73,22 @@ def grades(folder):
         return {row["student"]: row for row in csv.DictReader(file)}
 
 
+def told(folder):
+    """Return {student: what the instructor is told} of the grades."""
+    rows = grades(folder).items()
+    return {
+        name.removeprefix("'"): f"{row['notes']} {row['look at']}" for name, row in rows
+    }
+
+
+def assert_plain(printed):
+    """The report is as long as the class, and of its own words."""
+    lines = printed.splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert len([line for line in lines if line.startswith("  ")]) == len(CLASS) + 2
+    assert lines[-4].startswith("Graded ") and lines[-3] == "Written:"
+
+
 @pytest.mark.xdist_group("hostile")
 class TestAClass:
     """One run of the grader, looked at from all sides."""
@@ -67,17 +98,17 @@ class TestAClass:
         found = {name.removeprefix("'"): row["points"] for name, row in rows.items()}
         assert found == {one.name: one.points for one in CLASS}
 
-    def test_whoever_has_no_points_has_a_reason(self, graded):
-        rows = grades(graded[0])
+    def test_the_instructor_is_told_the_reason(self, graded):
+        rows = told(graded[0])
         for one in CLASS:
-            if not one.points:
-                assert one.reason in rows[one.name]["notes"], one.name
+            assert one.reason in rows[one.name], one.name
+            assert one.points or one.reason
+
+    def test_nothing_goes_on(self, graded):
+        assert [one for one in alive() if one[1] == attacks.STAYS] == []
 
     def test_the_report_has_a_line_for_each_and_none_of_their_making(self, graded):
-        lines = graded[1].splitlines()
-        assert all(line.isprintable() for line in lines)
-        assert len([line for line in lines if line.startswith("  ")]) == len(CLASS) + 2
-        assert lines[-4].startswith("Graded ") and lines[-3] == "Written:"
+        assert_plain(graded[1])
 
     def test_no_cell_of_a_table_is_a_formula(self, graded):
         for name in ("grades.csv", "misconceptions.csv"):
@@ -141,6 +172,89 @@ class TestAClass:
                 assert "OWNED" in titles(chromium, address, written)
                 path.write_text(safe)
                 assert "OWNED" not in titles(chromium, address, written)
+
+
+# --- in other ways --------------------------------------------------------------------
+
+LOOSE = """
+import sys
+from tools.grading import __main__, sandbox
+sandbox.way = lambda folder: ((), "not asked for")
+sys.exit(__main__.main())
+"""
+# Where Python lies in a home that nobody else may enter, what stands there is made an
+# open one, for this process alone: folder of Python, an empty folder, the home.
+OPENED = """
+set -e
+if [ "$3" ]; then
+    mount --bind "$1" "$2"; mount -t tmpfs -o mode=755 none "$3"
+    mkdir -p "$1"; mount --move "$2" "$1"
+fi
+shift 3
+exec "$@"
+"""
+NOBODY = 65534
+
+
+def as_nobody(place):
+    """Return the command that grades as an ordinary user, or skip."""
+    if os.geteuid():
+        pytest.skip("an ordinary user runs these tests: the class was graded as one")
+    if not shutil.which("setpriv") or not shutil.which("unshare"):
+        pytest.skip("setpriv and unshare are not installed")
+    python = Path(sys.base_prefix).resolve()
+    closed = [one for one in python.parents if not one.stat().st_mode & 0o001]
+    empty = place / "empty"
+    empty.mkdir()
+    places = [str(python), str(empty), str(closed[-1]) if closed else ""]
+    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", OPENED, ""]
+    command += [*places, "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}"]
+    command += ["--clear-groups", *GRADE]
+    probe = subprocess.run([*command, "--help"], cwd=ROOT, capture_output=True)
+    if probe.returncode:
+        pytest.skip(f"nobody may not grade here: {probe.stderr.decode()[-300:]}")
+    return command
+
+
+@pytest.fixture(scope="module", params=["as nobody", "without namespaces"])
+def otherwise(request):
+    """Grade the class in another way; (whether loosely, the results, the report)."""
+    if not os.environ.get("COURSE_DEEP"):
+        pytest.skip("`make hostile` grades the class in other ways as well")
+    place = Path(tempfile.mkdtemp())  # pytest's are closed to others
+    place.chmod(0o755)
+    loose = request.param == "without namespaces"
+    try:
+        if loose:
+            yield loose, *graded_by([sys.executable, "-c", LOOSE], place)
+        else:
+            yield loose, *graded_by(as_nobody(place), place, NOBODY)
+    finally:
+        for number, command in alive():
+            if command == attacks.STAYS:  # where no namespace holds it
+                os.kill(number, signal.SIGKILL)
+        shutil.rmtree(place)
+
+
+@pytest.mark.xdist_group("hostile")
+class TestInOtherWays:
+    """As an ordinary user, and with nothing but limits."""
+
+    def test_each_costs_only_itself(self, otherwise):
+        loose, folder, _ = otherwise
+        rows = grades(folder)
+        found = {name.removeprefix("'"): row["points"] for name, row in rows.items()}
+        assert found == {one.name: loose and one.loose or one.points for one in CLASS}
+
+    def test_the_instructor_is_told_the_reason(self, otherwise):
+        rows = told(otherwise[1])
+        for one in CLASS:
+            assert one.reason in rows[one.name], one.name
+
+    def test_the_report_says_in_which_way(self, otherwise):
+        loose, _, printed = otherwise
+        assert_plain(printed)
+        assert printed.startswith("UNSAFE" if loose else "Each notebook runs sandboxed")
 
 
 ALLOWED = {  # and the links of a lesson to another
