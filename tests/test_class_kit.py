@@ -837,7 +837,7 @@ def test_a_class_comes_from_a_platform_and_goes_back(tmp_path, monkeypatch, caps
     lesson = outline.read(ROOT, LESSON)
 
     class Given:
-        def __init__(self, folder, out, *_):
+        def __init__(self, folder, out, *_, **__):
             self.out = out
 
         def grade(self, one):
@@ -859,7 +859,7 @@ def test_a_class_comes_from_a_platform_and_goes_back(tmp_path, monkeypatch, caps
 
     monkeypatch.setattr(grade, "lay_out", once)
     monkeypatch.setattr(grade, "Grader", Given)
-    monkeypatch.setattr(sandbox, "probe", lambda _: None)
+    monkeypatch.setattr(sandbox, "way", lambda _: ((), None))
     monkeypatch.setattr(seeds, "of_run", lambda *_: 1)
     path = packed(
         tmp_path / "week2.zip",
