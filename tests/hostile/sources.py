@@ -4,6 +4,13 @@
 # of that answer stay, whatever becomes of the kernel, and there are no others. They go
 # where nothing can be graded any more.
 UNGRADED = {"odd messages", "half an output"}
+SAY = """
+kernel = get_ipython().kernel
+def say(kind, content):
+    kernel.session.send(
+        kernel.iopub_socket, kind, content, parent=kernel.get_parent(),
+    )
+"""
 HARM = {
     "closes all": ("import os\nos.closerange(3, 300)", "its kernel "),
     "another program": (
@@ -61,23 +68,15 @@ for _ in range(40):
         "",
     ),
     "odd messages": (
-        """
-kernel = get_ipython().kernel
-def say(kind, content):
-    kernel.session.send(
-        kernel.iopub_socket, kind, content, parent=kernel.get_parent(),
-    )
+        SAY
+        + """\
 say("error", {})
 """,
         "nbgrader could not process it",
     ),
     "half an output": (
-        """
-kernel = get_ipython().kernel
-def say(kind, content):
-    kernel.session.send(
-        kernel.iopub_socket, kind, content, parent=kernel.get_parent(),
-    )
+        SAY
+        + """\
 say("stream", {"name": ["stdout"], "text": {"a": 1}})
 say("display_data", {"data": ["a"], "metadata": 3})
 say("execute_result", {"data": {"text/plain": 3}, "metadata": {}, "execution_count": 1})

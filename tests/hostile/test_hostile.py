@@ -61,7 +61,7 @@ def graded_by(command, place, owner=None):
         env=os.environ | own,
         capture_output=True,
         text=True,
-        timeout=max(550, 120 * len(CLASS)),
+        timeout=max(550, 30 * len(CLASS)),
     )
     assert (run.returncode, run.stderr) == (0, "")
     return folder.with_name("week 2-graded"), run.stdout
