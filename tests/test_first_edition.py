@@ -18,11 +18,13 @@ from types import ModuleType
 
 import nbformat
 import pytest
+import torch
 
 from helpers import first_edition
 from helpers.checks import progress, standing
 from helpers.checks.engine import borrow, check, exercises, find, judge
 from helpers.checks.report import NoLongerSet
+from helpers.figures import recurrent
 from tests.first_edition import pack
 from tools.build.execute import execute
 from tools.build.notebooks import check_call
@@ -309,6 +311,16 @@ def test_an_old_check_without_any_name_is_known_by_what_it_asks_for():
     _, notes = restore.restore(restore.parse(json.dumps(old).encode()), released)
     assert "ex-2-F is missing" in notes  # no name, and no check: it stays as it is
     assert not [note for note in notes if "ex-2-F-check" in note], notes
+
+
+def test_a_figure_takes_what_an_old_notebook_gives_it():
+    norms = torch.tensor([1.0, 0.5, 0.1])
+    old = recurrent.influences({"RNN, by $h_0$": (norms, {"color": "red"})})
+    now = recurrent.influences({("rnn", "h"): norms})
+    for figure in (old, now):
+        line = figure.axes[0].lines[0]
+        assert line.get_label() == "RNN, by $h_0$"
+        assert line.get_ydata() == pytest.approx(norms.numpy())
 
 
 # --- the notebooks themselves ---------------------------------------------------------

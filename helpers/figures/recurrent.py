@@ -116,12 +116,17 @@ def influences(typical: Mapping[tuple[str, str], Tensor]) -> Figure:
 
     Args:
         typical: cell and part of its state, such as ("lstm", "c") -> the norm for each
-            distance from 1 on
+            distance from 1 on; notebooks of the first edition give label -> (norms,
+            style of the line)
     """
     figure, (axes,) = canvas(7.5, 3.8)
-    for (cell, part), norms in typical.items():
-        style = {**CELL_STYLES[cell], "marker": "" if part == "h" else "."}
-        label = f"{cell.upper()}, by ${part}_0$"
+    for name, norms in typical.items():
+        if isinstance(name, str):
+            label, (norms, style) = name, norms
+        else:
+            cell, part = name
+            style = {**CELL_STYLES[cell], "marker": "" if part == "h" else "."}
+            label = f"{cell.upper()}, by ${part}_0$"
         axes.plot(range(1, len(norms) + 1), norms, label=label, **style)
     axes.axhline(1, color=GREY, linewidth=0.6)
     axes.set(xlabel="distance in characters", ylabel="influence on $h_t$")
