@@ -23,6 +23,7 @@ from tools.grading import (
     course,
     find,
     gradebook,
+    likeness,
     restore,
     runner,
     sandbox,
@@ -364,6 +365,34 @@ def test_what_only_a_cheat_mentions_is_pointed_out(released, source, words):
     mine, _ = restore.restore(parsed(amid(source)), released)
     found = restore.suspects(mine, released, {})
     assert found == ([f"ex-2-B mentions {words}"] if words else [])
+
+
+@pytest.mark.parametrize("cells", [1, 50])
+def test_no_more_code_is_looked_through_than_takes_a_moment(
+    released, monkeypatch, cells
+):
+    notebook = amid("sys.settrace(f)")
+    for number in range(cells):
+        much = f"x = {number}\n" * (2_000_000 // 6 // cells)
+        handed.with_cell(notebook, "ex-2-B", much)
+    read, tree = [], restore._tree
+    monkeypatch.setattr(restore, "_tree", lambda it: read.append(it) or tree(it))
+    monkeypatch.setattr(likeness, "_tree", lambda it: read.append(it) or tree(it))
+    mine, _ = restore.restore(parsed(notebook), released)
+    found = restore.suspects(mine, released, restore.usual_names(handed.solved()))
+    names = found[0].removeprefix("too much code to be looked through: ")
+    assert len(names.split(", ")) == min(cells, 4) and len(found) == 2
+    assert found[1] == "ex-2-B mentions settrace"
+    assert "softmax" in likeness.shapes(mine, released)
+    assert max(map(len, read)) < restore.LOOKED and sum(map(len, read)) < 1_000_000
+
+
+def test_a_course_s_cell_that_stands_often_is_read_once(released):
+    notebook = handed.filled({})
+    first = next(cell for cell in notebook.cells if "import torch" in cell.source)
+    notebook.cells += [nbformat.from_dict(first) for _ in range(1000)]
+    mine, _ = restore.restore(parsed(notebook), released)
+    assert restore.own_code(mine, released)[1] == []
 
 
 # --- believing and writing ------------------------------------------------------------

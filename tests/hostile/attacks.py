@@ -342,12 +342,7 @@ CLASS = [
         for name, source in CHEATS.items()
     ),  # fmt: skip
     *(
-        _one(
-            f"harm, {name}",
-            partial(amid, source),
-            "" if name in sources.UNGRADED else "2",
-            reason=reason,
-        )
+        _one(f"harm, {name}", partial(amid, source), reason=reason)
         for name, (source, reason) in sources.HARM.items()
     ),
     *(

@@ -1,15 +1,24 @@
 """What code in a notebook may try: against what runs it, and for points it lacks."""
 
 # A cell behind a right answer to 2.A, name -> (source, what is said of it): the points
-# of that answer stay, whatever becomes of the kernel, and there are no others. They go
-# where nothing can be graded any more.
-UNGRADED = {"odd messages", "half an output"}
+# of that answer stay, whatever becomes of the kernel, and there are no others.
 SAY = """
 kernel = get_ipython().kernel
 def say(kind, content):
     kernel.session.send(
         kernel.iopub_socket, kind, content, parent=kernel.get_parent(),
     )
+"""
+GARBAGE = """
+import os
+def write(*_, wait=False):
+    for number in range(3, 200):
+        try:
+            os.set_blocking(number, wait or os.get_blocking(number))
+            os.write(number, b"\\x00garbage" * 1000)
+        except OSError:
+            pass
+
 """
 HARM = {
     "closes all": ("import os\nos.closerange(3, 300)", "its kernel "),
@@ -29,6 +38,15 @@ for number in range(3, 300):
     os.dup2(nothing, number)
 """,
         "its kernel ",
+    ),
+    "garbage for all": (GARBAGE + "write()", "its kernel did not answer"),
+    "garbage once more": (
+        GARBAGE + 'get_ipython().events.register("post_run_cell", write)',
+        "its kernel did not answer",
+    ),
+    "garbage without end": (
+        GARBAGE + "while True: write(wait=True)",
+        "its kernel did not answer",
     ),
     "speaks to the judge": (
         """
@@ -70,9 +88,13 @@ for _ in range(40):
     "odd messages": (
         SAY
         + """\
-say("error", {})
+for kind in ("error", "status", "stream", "commx", ["a"], None):
+    say(kind, {})
+    say(kind, "[1]")
+say("clear_output", "3")
+say("execute_result", {"execution_count": {}})
 """,
-        "nbgrader could not process it",
+        "sent what is no message",
     ),
     "half an output": (
         SAY
@@ -81,7 +103,7 @@ say("stream", {"name": ["stdout"], "text": {"a": 1}})
 say("display_data", {"data": ["a"], "metadata": 3})
 say("execute_result", {"data": {"text/plain": 3}, "metadata": {}, "execution_count": 1})
 """,
-        "nbgrader could not process it",
+        "sent what is no message",
     ),
     "no cell as it is": (
         """

@@ -14,9 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+import zmq
 from jupyter_client import AsyncKernelManager
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbclient.util import run_sync
@@ -24,11 +26,14 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import Execute
 from traitlets import Bool, Float, Integer, Unicode, default
 
+from tools.grading.messages import Client, TimeIsUp, at_most
 from tools.grading.moved import UNANSWERED, moved
 from tools.grading.safe import PICTURES
 from tools.grading.sandbox import KERNEL
 
 PRINTED = 1_000_000  # characters that are kept of a cell's output
+PATIENCE = 20.0  # seconds beyond a cell's limit until nobody waits any more
+LEAVING = 15.0  # seconds that the end of a kernel may take
 CHECK = "-check"
 
 
@@ -41,6 +46,10 @@ class ShutIn(AsyncKernelManager):
     @default("ip")
     def _beginning_of_the_files(self) -> str:
         return str(Path(os.environ["GRADING_JOB"]) / KERNEL / "ipc")
+
+    @default("client_factory")
+    def _client_that_waits_for_nothing(self) -> type:
+        return Client
 
     async def _async_launch_kernel(self, kernel_cmd: list[str], **options: Any) -> None:
         """Start the judge beside the kernel, with a socket between them."""
@@ -145,14 +154,22 @@ class Sandboxed(Execute):
             return cell, resources
         self.timeout = max(1, int(min(self.cell_seconds, left)))
         self.kept, start = 0, time.monotonic()
-        before = self._recorded()
+        before, odd = self._recorded(), self.kc.odd
         try:
-            super().preprocess_cell(cell, resources, index)
+            with at_most(self.timeout + PATIENCE):
+                super().preprocess_cell(cell, resources, index)
         except DeadKernelError:
             self._end(f"its kernel ended in cell {index}", index)
             _fail(cell, "DeadKernel", self.ended)
+        except (TimeIsUp, zmq.ZMQError):
+            self._end(
+                f"its kernel could not be reached any more in cell {index}", index
+            )
+            _fail(cell, "DeadKernel", self.ended)
         except CellTimeoutError as error:
             _fail(cell, "CellTimeoutError", str(error))
+        if self.kc.odd > odd:
+            self.told.append(f"cell {index} sent what is no message: it was dropped")
         if reason := _reason(cell):
             self.told.append(f"cell {index} {reason}")
         if self.kept > PRINTED:
@@ -172,7 +189,7 @@ class Sandboxed(Execute):
                 return None
             if size > PRINTED:
                 msg["content"]["evalue"], msg["content"]["traceback"] = "too long", []
-        elif msg["msg_type"].startswith(("comm_", "update_display")):
+        elif msg["msg_type"].startswith(("comm", "update_display")):
             return None  # widgets of a student are nothing to grade
         return super().process_message(msg, cell, cell_index)
 
@@ -183,8 +200,19 @@ class Sandboxed(Execute):
     def _after_timeout(self, index: int) -> None:
         """Go on if the interrupted kernel answers, else give it up."""
         self.told.append(f"cell {index} was stopped after {self.timeout} s")
-        if not run_sync(self._answers)():
+        answers = False
+        with suppress(TimeIsUp, zmq.ZMQError), at_most(PATIENCE):
+            answers = run_sync(self._answers)()
+        if not answers:
             self._end(f"its kernel did not answer after cell {index}", index)
+
+    def _cleanup_kernel(self) -> None:
+        """End the kernel; one that has to be asked for too long is killed."""
+        ways = ["immediate"] if self.ended else ["graceful", "immediate"]
+        for self.shutdown_kernel in ways:
+            with suppress(TimeIsUp, zmq.ZMQError), at_most(LEAVING):
+                super()._cleanup_kernel()
+                return
 
     async def _answers(self) -> bool:
         number = self.kc.kernel_info()

@@ -24,6 +24,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from tools.grading.restore import own_code
 from tools.grading.tables import Grade
 
 ALIKE = 0.8  # the share of subtrees from which on two answers are alike
@@ -117,8 +118,8 @@ def shapes(submitted: NotebookNode, released: NotebookNode) -> dict[str, list[in
         submitted: The notebook as `restore` made it.
         released: The notebook as it was given out.
     """
-    given = {cell.source.strip() for cell in released.cells}
-    written, found = definitions(submitted.cells, given), {}
+    code, _ = own_code(submitted, released)
+    written, found = definitions(code.values()), {}
     for name, stub in stubs(released).items():
         if name in written and (more := _beyond(written[name], shape(stub))):
             found[name] = sorted(more.elements())
@@ -134,19 +135,16 @@ def stubs(released: NotebookNode) -> Definitions:
     )
 
 
-def definitions(
-    cells: Iterable[NotebookNode], given: Iterable[str] = ()
-) -> Definitions:
+def definitions(cells: Iterable[NotebookNode]) -> Definitions:
     """The last function or class of each name.
 
     Args:
         cells: Where to look; what can't be parsed is left out.
-        given: Sources of cells that are not looked at.
     """
     found: Definitions = {}
     for cell in cells:
         source = cell.source.strip()
-        if cell.cell_type != "code" or source in given or len(source) > LONGEST:
+        if cell.cell_type != "code" or len(source) > LONGEST:
             continue
         for node in _statements(_tree(source)):
             if isinstance(node, DEFINITION):

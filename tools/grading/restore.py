@@ -8,7 +8,7 @@ them. Every repair is noted in a few words.
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import nbformat
 from nbformat import NotebookNode
@@ -16,6 +16,9 @@ from nbformat import NotebookNode
 from helpers import first_edition
 
 MOST = 20_000_000  # bytes of a submission
+LOOKED = (
+    200_000  # characters of code that are looked through; 7 times a solved lesson's
+)
 CHECK = re.compile(r"^check\([\"'](\d+\.\w+)[\"'],", re.MULTILINE)
 IMPORT = re.compile(r"\Afrom helpers\.checks import borrow, check\n")
 # What an honest answer has no reason to mention. Nothing is deducted for it: a person
@@ -190,14 +193,15 @@ def suspects(
         released: The notebook as it was given out.
         usual: Exercise's cell -> the names that its model solution uses.
     """
-    given = {cell.source.strip() for cell in released.cells}
-    lent = _lent(submitted)
-    found = []
-    for place, cell in enumerate(submitted.cells):
-        if cell.cell_type != "code" or cell.source.strip() in given:
-            continue
+    code, unread = own_code(submitted, released)
+    there = {cell.source.strip() for cell in submitted.cells}
+    kept = [cell for cell in released.cells if cell.source.strip() in there]
+    lent, found = _lent([*kept, *code.values()]), []
+    if unread:
+        names = ", ".join([*unread[:3], *["..."][: len(unread[3:])]])
+        found.append(f"too much code to be looked through: {names}")
+    for name, cell in code.items():
         words = sorted(set(SUSPECT.findall(cell.source)))
-        name = cell.metadata.get("nbgrader", {}).get("grade_id", f"cell {place}")
         if name in usual:
             words += sorted((_names(cell.source) & lent) - set(usual[name]))
         if words:
@@ -205,10 +209,38 @@ def suspects(
     return found
 
 
-def _lent(notebook: NotebookNode) -> set[str]:
-    """The names under which a notebook imports code of the course's own models."""
+def own_code(
+    submitted: NotebookNode, released: NotebookNode
+) -> tuple[dict[str, NotebookNode], list[str]]:
+    """The cells of code that are not the course's, as far as they are looked through.
+
+    Reading code takes time, and more than in proportion where there is much of it.
+
+    Args:
+        submitted: The notebook as `restore` made it.
+        released: The notebook as it was given out.
+
+    Returns:
+        Name -> cell, `LOOKED` characters at most in all; and the names of the others.
+    """
+    given = {cell.source.strip() for cell in released.cells}
+    code, unread, left = {}, [], LOOKED
+    for place, cell in enumerate(submitted.cells):
+        if cell.cell_type != "code" or cell.source.strip() in given:
+            continue
+        name = cell.metadata.get("nbgrader", {}).get("grade_id", f"cell {place}")
+        if len(cell.source) > left:
+            unread.append(name)
+            continue
+        left -= len(cell.source)
+        code[name] = cell
+    return code, unread
+
+
+def _lent(cells: Iterable[NotebookNode]) -> set[str]:
+    """The names under which cells import code of the course's own models."""
     found = set()
-    for cell in notebook.cells:
+    for cell in cells:
         for node in ast.walk(_tree(cell.source if cell.cell_type == "code" else "")):
             if not isinstance(node, ast.Import | ast.ImportFrom):
                 continue

@@ -37,7 +37,7 @@ sys.modules["rfc3987_syntax"] = None
 from tools.grading.worker import main
 sys.exit(main())
 """
-VERSION = 4  # of the way of grading: another one grades everything again
+VERSION = 5  # of the way of grading: another one grades everything again
 # What a worker may say. Its process is sandboxed with the student's code: it may have
 # been talked into anything.
 TEXTS = {"type": "array", "items": {"type": "string"}, "maxItems": 20_000}
