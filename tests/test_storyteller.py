@@ -30,6 +30,7 @@ from tools.pretrain import (
 )
 from tools.pretrain.__main__ import main, parse, settings_for
 from tools.pretrain.settings import END, GuesserSettings, Settings, StorySettings
+from tools.pretrain.story_card import text_notes
 from tools.pretrain.storyteller import StoryTrainer
 
 SMALL = {
@@ -350,6 +351,15 @@ def test_a_continuation_ends_with_the_story(run):
     )
     assert rows == again and all(len(row) <= 8 for row in rows)
     assert evaluation.until_end([5, 6, 0, 7]) == [5, 6]
+
+
+def test_a_card_lists_the_books_that_were_read():
+    told = {text: text_notes({"text": text}) for text in ("world", "books", "both")}
+    assert "Heidi" not in told["world"] and "simulator" not in told["books"]
+    assert told["both"].startswith("By turns stories of") and "Books" in told["books"]
+    for text in ("books", "both"):
+        assert "- Johanna Spyri: Heidi\n" in told[text]
+        assert "books of their time" in told[text]
 
 
 # --- the guesser ----------------------------------------------------------------------

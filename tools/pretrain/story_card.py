@@ -1,5 +1,7 @@
 """The card of the storyteller, from the facts in its training.json."""
 
+from pathlib import Path
+
 from tools.pretrain.card import shared
 
 CARD = """\
@@ -69,14 +71,17 @@ It knows one small world and nothing else: no facts, no instructions. It is made
 looking inside a language model, not for using its answers.
 """
 
+BOOKS = (
+    "books in\nthe public domain, which are books of their time, with its attitudes. "
+    "They are no part of\nthis project. Works:\n\n{works}"
+)
 NOTES = {
     "world": "Stories that `tools/corpora/stories` tells: a simulator of our own that "
     "keeps\ntrack of who is where and what lies in what, with sentence patterns "
     "written by hand.\n{read}",
     "both": "By turns stories of `tools/corpora/stories`, a simulator of our own, and "
-    "books in\nthe public domain, which are books of their time, with its attitudes.",
-    "books": "Books in the public domain, which are books of their time, with its "
-    "attitudes.",
+    + BOOKS,
+    "books": "B" + BOOKS[1:],
 }
 CUT = (
     "Two stories in five leave out their beginning, as readers' prompts do.\nNo story "
@@ -88,6 +93,13 @@ def as_stories(taken: list[int], texts: int) -> str:
     """What each blind reader took for a story, in words."""
     readers = f", by {len(taken)} readers" if len(taken) > 1 else ""
     return f"{' and '.join(map(str, taken))} of {texts} were taken for a story{readers}"
+
+
+def text_notes(settings: dict, read: str = "") -> str:
+    """What a model was trained on, with the works where books were read."""
+    works = (Path(__file__).parent / "works.txt").read_text("utf-8").splitlines()
+    listed = "\n".join(f"- {author}" for author in works)
+    return NOTES[settings["text"]].format(read=read, works=listed)
 
 
 def story_card(facts: dict) -> str:
@@ -111,7 +123,8 @@ def story_card(facts: dict) -> str:
         millions=facts["parameters"] / 1e6,
         step_tokens=settings["batch_size"] * settings["context"],
         repeats="\n".join(repeats),
-        text_notes=NOTES[settings["text"]].format(
-            read=CUT if facts.get("from_the_middle") else "No story was read twice."
+        text_notes=text_notes(
+            settings,
+            CUT if facts.get("from_the_middle") else "No story was read twice.",
         ),
     )
