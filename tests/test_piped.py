@@ -24,12 +24,13 @@ from tools.build.notebooks import lesson_paths
 from tools.grading import answering, judge
 from tools.grading.link import Link
 from tools.grading.moved import CLOSED, STAYS, moved
+from tools.grading.rebuilt import described
 from tools.grading.wire import FRAME, Broken, Pipe, pack, unpack
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "grading.md"
 DEEP = "COURSE_DEEP" in os.environ
 SEED = 7
-SAMPLE = {"0.A", "1.J", "2.B", "2.C", "2.D", "2.E", "4.C", "4.D", "6.E", "9.A"}
+SAMPLE = {"0.A", "0.B", "1.J", "2.B", "2.C", "2.D", "2.E", "4.C", "4.D", "6.E", "9.A"}
 VARIANTS = variants()
 MOVED = [one for one in exercises() if one.answers and moved(one.id)]
 
@@ -71,7 +72,8 @@ def says_so(spelling):
     The judge takes no such word from the other side: it looks at the parts themselves.
     """
     own = vars(spelling) if isinstance(spelling, type) else {}
-    return any(isinstance(own.get(name), str) for name in own if name[0] != "_")
+    texts = [name for name in own if name[0] != "_" and isinstance(own[name], str)]
+    return bool(texts) or own.get("tied") is True
 
 
 def answers_to(exercise):
@@ -158,6 +160,29 @@ def test_a_tensor_comes_back_as_it_was(dtype):
     found = unpack(pack(turned)[8:], None, strides=True)
     assert found.stride() == (1, 3) and found.requires_grad
     assert torch.equal(found, turned)
+
+
+def test_one_number_of_several_comes_back_as_it_was():
+    """Its stride is not 1, and torch calls it contiguous."""
+    value = torch.arange(6).view(1, 6)[:, 2]
+    assert value.stride() == (6,) and value.is_contiguous()
+    assert torch.equal(unpack(pack(value)[8:], None), value)
+
+
+def test_a_tensor_without_numbers_comes_back_without_numbers():
+    value = torch.empty(2, 3, dtype=torch.float16, device="meta")
+    found = unpack(pack(value)[8:], None)
+    assert (found.device, found.dtype) == (value.device, value.dtype)
+    assert found.shape == value.shape
+
+
+def test_a_module_within_one_in_a_plain_list_is_described_too():
+    made = nn.Module()
+    made.layers = [nn.Sequential(nn.Linear(2, 2))]
+    here, there = socket.socketpair()
+    with here, there:
+        tree = described(Link(Pipe(here), trusting=True), made, ("layers",))["tree"]
+    assert [len(node["children"]) for node in tree] == [0, 1, 0]
 
 
 def test_an_array_comes_back_as_it_was():

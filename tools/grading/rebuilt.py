@@ -126,9 +126,10 @@ def described(link: Link, made: nn.Module, parts: tuple[str, ...]) -> dict:
         for value in list(vars(part).values()):
             if type(value) in (list, tuple):
                 for item in value:
-                    if isinstance(item, nn.Module) and id(item) not in numbers:
-                        numbers[id(item)] = len(inside)
-                        inside.append(item)
+                    found = item.modules() if isinstance(item, nn.Module) else ()
+                    for new in [one for one in found if id(one) not in numbers]:
+                        numbers[id(new)] = len(inside)
+                        inside.append(new)
     tree = [one(part) for part in inside[:MODULES]]
     others = {}
     for name in parts:

@@ -38,7 +38,7 @@ DTYPES = {
     )
 }
 ARRAYS = "?bBhHiIlLqQefdFD"  # kinds of numpy's numbers
-ONES = ("float", "range", "ellipsis", "odd", "handle", "tensor", "array")
+ONES = ("float", "range", "ellipsis", "odd", "handle", "tensor", "meta", "array")
 NONSENSE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
             MemoryError, RuntimeError, struct.error)  # fmt: skip
 MANY = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
@@ -112,10 +112,12 @@ class _Writer:
         dtype = str(value.dtype).removeprefix("torch.")
         if value.layout != torch.strided:
             return {"t": "odd", "kind": "sparse tensor"}
-        if dtype not in DTYPES or value.device.type == "meta":
+        if dtype not in DTYPES:
             return {"t": "odd", "kind": f"tensor of {dtype}"[:100]}
         if value.numel() * value.element_size() > FRAME // 2:
             return {"t": "odd", "kind": "tensor that is too large"}
+        if value.device.type == "meta":  # it has no numbers
+            return {"t": "meta", "dtype": dtype, "shape": list(value.shape)}
         head = {
             "t": "tensor",
             "dtype": dtype,
@@ -123,8 +125,10 @@ class _Writer:
             "stride": list(torch.empty_like(value, device="meta").stride()),
             "grad": value.requires_grad,
         }
-        flat = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
-        return self._numbers(head, flat.reshape(-1).view(torch.uint8).numpy().tobytes())
+        flat = value.detach().cpu().resolve_conj().resolve_neg().reshape(-1)
+        # A copy: torch calls one number contiguous wherever the next one would lie.
+        flat = flat.clone(memory_format=torch.contiguous_format)
+        return self._numbers(head, flat.view(torch.uint8).numpy().tobytes())
 
     def _numbers(self, head: dict, content: bytes) -> dict:
         head |= {"at": self.at, "bytes": len(content)}
@@ -198,11 +202,19 @@ class _Reader:
     def _handle(self, node: dict) -> Any:
         return self.handle(int(node["number"]))
 
-    def _bytes(self, node: dict, itemsize: int) -> tuple[bytearray, list[int]]:
+    def _shape(self, node: dict) -> list[int]:
         shape = [int(size) for size in node["shape"]]
-        at, size = int(node["at"]), int(node["bytes"])
-        if min([0, *shape]) < 0 or len(shape) > 32:
+        if min([0, *shape]) < 0 or len(shape) > 32 or math.prod(shape) > FRAME:
             raise Broken("a tensor of an impossible shape")
+        return shape
+
+    def _meta(self, node: dict) -> Tensor:
+        dtype = DTYPES[node["dtype"]]
+        return torch.empty(self._shape(node), dtype=dtype, device="meta")
+
+    def _bytes(self, node: dict, itemsize: int) -> tuple[bytearray, list[int]]:
+        shape = self._shape(node)
+        at, size = int(node["at"]), int(node["bytes"])
         if math.prod(shape) * itemsize != size or not 0 <= at <= len(self.content):
             raise Broken("a tensor with too few numbers, or too many")
         content = bytearray(self.content[at : at + size])
