@@ -107,6 +107,15 @@ def test_where_nothing_is_known_before_the_sentence_says_only_that():
     )
 
 
+def test_a_line_of_which_some_numbers_are_known_is_not_called_right():
+    one = Found(Line(9, "best = pair"), known=7, straight=False, what="values", runs=2)
+    assert str(one) == (
+        "Of the values that line 7 makes we find at least some in right answers. We do "
+        "not find there what line 9 (best = pair) makes in some of its runs. It may be "
+        "another way; if not, look there and before it."
+    )
+
+
 def test_a_missing_step_and_another_value_are_told_from_a_wrong_line():
     left_out = "def mixed(x, y):\n    return x.softmax(-1) @ y"
     another = """

@@ -108,8 +108,8 @@ class Found:
             so += f"far as they can be compared. L{at[1:]} makes the first that we do "
             so += "not find there"
         else:
-            so = f"Line {self.known} makes {what} that we find in right answers. We do "
-            so += f"not find there {self._made(at)}"
+            so = f"Of the {what} that line {self.known} makes we find at least some in "
+            so += f"right answers. We do not find there {self._made(at)}"
         built = ", or in the rest of the loop" if self.loop else ""
         built += ", and in `__init__`" if self.built else ""
         return f"{so}. It may be another way; if not, look there and before it{built}."
