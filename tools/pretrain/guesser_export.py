@@ -31,6 +31,7 @@ from tools.pretrain.settings import (
     write_text,
 )
 from tools.pretrain.stories import held_out_stories
+from tools.pretrain.story_card import text_notes
 from tools.pretrain.training import read_checkpoint
 
 COUNTED = 20_000  # stories from which the tables of counts are made
@@ -65,7 +66,7 @@ model = BertForMaskedLM.from_pretrained(folder)
 | parameters | {parameters:,}: {num_layers} layers, d_model {d_model}, \
 {num_heads} heads, {context} positions |
 | vocabulary | {vocab_size:,} pieces of words |
-| text | {text}: stories of `tools/corpora/stories`, and books where it says so |
+| text | {text}; see below |
 | training | {step:,} steps of {batch_size} rows, {minutes:.0f} minutes |
 | held-out perplexity of a hidden word | {perplexity:.2f} |
 | held-out words, first guess right | **{top_1:.1%}** of {asked:,} |
@@ -91,9 +92,13 @@ Sentences that were fixed before the training; its first five guesses.
 |---|---|
 {guesses}
 
+## What it was trained on
+
+{text_notes}
+
 ## What it is not
 
-It knows the words of one small world and nothing else. It is made for looking inside a
+It knows the words of what it has read and no facts. It is made for looking inside a
 masked language model, not for using its answers.
 """
 
@@ -255,6 +260,7 @@ def guesser_card(facts: dict) -> str:
     return CARD.format(
         **facts["settings"] | facts | shown | {"guesses": "\n".join(rows)},
         millions=shown["parameters"] / 1e6,
+        text_notes=text_notes(facts["settings"], "Each epoch hides other words."),
     )
 
 

@@ -81,7 +81,7 @@ NOTES = {
     "written by hand.\n{read}",
     "both": "By turns stories of `tools/corpora/stories`, a simulator of our own, and "
     + BOOKS,
-    "books": "B" + BOOKS[1:],
+    "books": BOOKS[0].upper() + BOOKS[1:],
 }
 CUT = (
     "Two stories in five leave out their beginning, as readers' prompts do.\nNo story "
