@@ -367,6 +367,15 @@ def test_what_only_a_cheat_mentions_is_pointed_out(released, source, words):
     assert found == ([f"ex-2-B mentions {words}"] if words else [])
 
 
+def test_a_solved_lesson_has_a_seventh_of_the_code_that_is_looked_through():
+    found = {
+        path.stem: sum(len(one.source) for one in nbformat.read(path, 4).cells
+                       if one.cell_type == "code")
+        for path in (ROOT / "solutions").glob("*.ipynb")
+    }  # fmt: skip
+    assert len(found) > 10 and max(found.values()) < restore.LOOKED / 7, found
+
+
 @pytest.mark.parametrize("cells", [1, 50])
 def test_no_more_code_is_looked_through_than_takes_a_moment(
     released, monkeypatch, cells

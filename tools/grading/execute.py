@@ -208,8 +208,8 @@ class Sandboxed(Execute):
 
     def _cleanup_kernel(self) -> None:
         """End the kernel; one that has to be asked for too long is killed."""
-        ways = ["immediate"] if self.ended else ["graceful", "immediate"]
-        for self.shutdown_kernel in ways:
+        for way in ["immediate"] if self.ended else ["graceful", "immediate"]:
+            self.shutdown_kernel = way
             with suppress(TimeIsUp, zmq.ZMQError), at_most(LEAVING):
                 super()._cleanup_kernel()
                 return

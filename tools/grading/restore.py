@@ -16,9 +16,7 @@ from nbformat import NotebookNode
 from helpers import first_edition
 
 MOST = 20_000_000  # bytes of a submission
-LOOKED = (
-    200_000  # characters of code that are looked through; 7 times a solved lesson's
-)
+LOOKED = 200_000  # characters of a student's code that are looked through
 CHECK = re.compile(r"^check\([\"'](\d+\.\w+)[\"'],", re.MULTILINE)
 IMPORT = re.compile(r"\Afrom helpers\.checks import borrow, check\n")
 # What an honest answer has no reason to mention. Nothing is deducted for it: a person
@@ -198,8 +196,8 @@ def suspects(
     kept = [cell for cell in released.cells if cell.source.strip() in there]
     lent, found = _lent([*kept, *code.values()]), []
     if unread:
-        names = ", ".join([*unread[:3], *["..."][: len(unread[3:])]])
-        found.append(f"too much code to be looked through: {names}")
+        names = unread[:3] + ["..."] * (len(unread) > 3)
+        found.append(f"too much code to be looked through: {', '.join(names)}")
     for name, cell in code.items():
         words = sorted(set(SUSPECT.findall(cell.source)))
         if name in usual:

@@ -50,6 +50,8 @@ class ModernGPT(nn.Module):
         self.layers = self.stack()
         self.norm = RMSNorm(config.d_model, config.eps)
         self.output = nn.Linear(config.d_model, config.vocab_size, bias=self.biased)
+        if self.tied:
+            self.output.weight = self.embedding.weight
         self.apply(initialise)  # it may train where a student's own is not there yet
 
     def stack(self) -> Any:
