@@ -87,14 +87,31 @@ def test_the_first_line_that_no_right_answer_shares_is_named():
     )
 
 
-def test_an_alias_of_a_tensor_that_is_not_filled_is_not_filled():
-    def value(name, *parents):
-        return located._Value(name, torch.rand(3).numpy(), 0, (3,), 0, 0, [*parents])
+HALF_FILLED = """
+def mixed(x, y):
+    out = torch.empty(x.shape[0], y.shape[1], dtype=x.dtype)
+    for place, row in enumerate(x.softmax(-1)[1:]):
+        out[place] = row @ y / y.shape[0]
+    return out
+"""
 
-    assert located._unfilled(value("detach", value("empty")))
-    assert not located._unfilled(value("exp", value("empty")))
-    assert not located._unfilled(value("detach", value("exp")))
-    assert not located._unfilled(value("detach"))
+
+def test_a_place_that_is_not_filled_is_nan_and_not_what_lay_in_memory(known):
+    """Not what another run finds there, nor what is right by chance."""
+    full = HALF_FILLED.replace("[1:]", "")
+    rows = numbers(4, 5) * 2.1
+    del rows  # their memory is what the answer gets
+    text = str(engine.examine(MIXED, (typed(HALF_FILLED, "mixed"),)))
+    assert "5 of 20 entries are NaN" in text
+    assert "In a check, what `torch.empty` makes is NaN until it is filled." in text
+    zeros = HALF_FILLED.replace("empty", "zeros")
+    for other in (zeros, zeros.replace("0]\n", "0] * torch.nan\n")):
+        assert "empty" not in str(engine.examine(MIXED, (typed(other, "mixed"),)))
+    other = full.replace("return out", "return out + 1")
+    assert "is filled" not in str(engine.examine(MIXED, (typed(other, "mixed"),)))
+    assert "Asked twice" not in text and "Line 3" not in text
+    assert engine.examine(MIXED, (typed(full, "mixed"),)).outcome == "passed"
+    assert not torch.are_deterministic_algorithms_enabled()
 
 
 def test_where_nothing_is_known_before_the_sentence_says_only_that():
@@ -703,6 +720,16 @@ def test_a_named_line_is_placed_beside_the_changed_one(line, chain, changed, whe
 
 
 def test_a_seed_draws_its_own_changes_and_an_answer_is_not_compared_with_itself():
+def test_a_table_that_is_not_filled_has_no_ids():
+    source = """
+def places(mask):
+    out = torch.empty(mask.shape).nan_to_num(0)
+    return (out + (mask.cumsum(-1) + mask)).long()
+"""
+    one = found(source, exercise=PLACES, others=PLACES.references, name="places")
+    assert (one.line.number, one.straight) == (4, True)
+
+
     exercise = engine.find("6.A")
     one, same, other = (list(measured.drawn(exercise, 1, seed)) for seed in (0, 0, 1))
     assert [str(a.mutant) for a in one] == [str(a.mutant) for a in same]

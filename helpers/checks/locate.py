@@ -47,7 +47,6 @@ COARSE = 1e-4  # float16 is beyond it: any two numbers may be equal there
 RANDOM = (
     "bernoulli", "dropout", "exponential", "multinomial", "normal", "rand", "uniform"
 )  # fmt: skip
-EMPTY = ("empty", "new_empty")
 VIEWS = (
     "_to_copy", "_unsafe_view", "alias", "clone", "detach", "expand", "permute",
     "squeeze", "t", "transpose", "unsqueeze", "view"
@@ -847,18 +846,12 @@ def _mark(values: list[_Value], pool: _Pool, asked: bool) -> None:
             value.lost |= any(parent.lost for parent in value.parents)
 
 
-def _unfilled(value: _Value) -> bool:
-    """Whether it holds what lay in memory; torch makes an alias of it at once."""
-    alias = value.name == "detach" and bool(value.parents)
-    return value.name in EMPTY or alias and all(map(_unfilled, value.parents))
-
-
 def _status(value: _Value, pool: _Pool, given: np.ndarray, asked: bool) -> str:
     if not value.mine and value.name != "outside":
         return "given"
     if value.bare:
         return "given"
-    if value.built or value.drawn or value.exact > COARSE or _unfilled(value):
+    if value.built or value.drawn or value.exact > COARSE:
         return "neutral"
     if value.simple:
         if not asked or value.partial or not _varies(value.numbers):
@@ -876,7 +869,7 @@ def _status(value: _Value, pool: _Pool, given: np.ndarray, asked: bool) -> str:
 
 
 def _varies(numbers: np.ndarray) -> bool:
-    return bool(numbers.size) and bool((numbers != numbers[0]).any())
+    return len(np.unique(numbers)) > 1  # NaN is one number
 
 
 def _from_given(value: _Value) -> bool:
