@@ -10,13 +10,13 @@ from torch import nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 from worlds import world
 
-from helpers.checks import engine
+from helpers.checks import engine, steps
 from helpers.checks import locate as located
 from helpers.checks.blanks import Line
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
 from helpers.checks.locate import Found, locate
 from helpers.checks.observe import run_cases
-from helpers.checks.telling import telling
+from helpers.checks.telling import plain, telling
 from tools.build.lesson_cells import typed
 from tools.proofs import locate as measured
 
@@ -688,6 +688,19 @@ CELL = (
     "def second(x):\n    return x + 1\n\ndef first(x):\n    y = second(x)\n    return y"
 )
 
+    rounded = np.array([4e-10, 1 - 1e-12, 1e3 + 1e-7, 0.3, 3e-9])
+    assert telling(rounded).tolist() == [3e-9, 0.3]
+    assert telling(np.array([-4.4e-8, 1 - 1e-7, 0.3]), 1e-5).tolist() == [0.3]
+    assert plain(np.array([-4e-17, 1 - 1e-12, -np.inf])).tolist() == [0, 1, -np.inf]
+
+
+def test_a_zero_of_float32_is_a_zero():
+    """The sine of pi is 1e-16 in float64, and -9e-8 in float32."""
+    kinds = (torch.float32, torch.float64)
+    one, two = (torch.tensor([torch.pi, 0.3], dtype=kind).sin() for kind in kinds)
+    assert len(steps.freeze(one).floats) == len(steps.freeze(two).floats) == 1
+    assert steps.freeze(one[:1]) == steps.freeze(two[:1]) == steps.freeze(0.0)
+    assert located._key(one[:1].double().numpy()) == located._key(np.zeros(1))
 
 def test_the_changed_line_is_found_again():
     assert measured._changed(CELL, CELL.replace("x + 1", "x - 1")) == (2, False)

@@ -37,11 +37,10 @@ from helpers.checks.exercise import LESSONS, Answer, Case, Exercise
 from helpers.checks.limit import TimeUp, stopwatch
 from helpers.checks.observe import Run, _observe, run_case, untouched_world
 from helpers.checks.steps import Step, Trace
-from helpers.checks.telling import among, telling
+from helpers.checks.telling import WITHIN, among, plain, telling
 
 # For all runs together. The counts come first, as they are the same everywhere.
 VALUES, NUMBERS, SECONDS = 12_000, 3_000_000, 2.0
-WITHIN = 1e-9  # relative: how far two computations of a number may be apart
 SINGLE = 1e-5  # the same in float32
 COARSE = 1e-4  # float16 is beyond it: any two numbers may be equal there
 RANDOM = (
@@ -164,7 +163,7 @@ class _Value:
     @cached_property
     def telling(self) -> np.ndarray:
         """Its numbers that tell something; ids and masks have none."""
-        return telling(self.numbers)
+        return telling(self.numbers, self.exact)
 
     @property
     def simple(self) -> bool:
@@ -630,7 +629,7 @@ def first_wrong(cases: list[Case], runs: list[Run], expected: list[Run]) -> int 
 def _late(case: Case) -> tuple[bool, bool, bool]:
     """Cases with a gradient, with few or simple numbers, and in float32 come later."""
     floats = [one for one in _tensors(case.args) if one.is_floating_point()]
-    told = sum(len(telling(_numbers(one)[0])) for one in floats)
+    told = sum(len(telling(*_numbers(one))) for one in floats)
     singles = any(one.dtype == torch.float32 for one in floats)
     return case.gradient, bool(floats) and told < 6, singles
 
@@ -742,7 +741,7 @@ def _all(values: list[_Value]) -> np.ndarray:
 
 
 def _key(numbers: np.ndarray) -> bytes:
-    return (numbers + 0.0).tobytes()  # without a zero below zero
+    return plain(numbers).tobytes()
 
 
 def _promising(results: list[list[_Value]]) -> bool:
@@ -828,7 +827,7 @@ def _single(value: Any) -> bool:
 
 
 def _is_simple(value: Any) -> bool:
-    return isinstance(value, Tensor) and not len(telling(_numbers(value)[0]))
+    return isinstance(value, Tensor) and not len(telling(*_numbers(value)))
 
 
 def _mark(values: list[_Value], pool: _Pool, asked: bool) -> None:
