@@ -405,6 +405,19 @@ def _status(step: Step, pool: Pool, given: Pool, exact: float, asked: bool) -> s
     return "known" if pool.holds(value, exact) else "unknown"
 
 
+def fed(start: Step) -> bool:
+    """Whether another line's value went into it that could not be compared."""
+    seen, left = set(), [start]
+    while left:
+        one = left.pop()
+        if one.line != start.line and one.status in ("neutral", "unknown"):
+            return True
+        if one.line == start.line and id(one) not in seen:
+            seen.add(id(one))
+            left += one.parents
+    return False
+
+
 def follow_known(start: Step, steps: list[Step]) -> bool:
     """Whether a known value was made from this one, on whatever way."""
     after = {id(start)}
