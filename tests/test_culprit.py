@@ -1,6 +1,7 @@
-"""Which line did it: changed an input, returned None, went round for ever."""
+"""Which line did it: changed an input, returned None, went round, never ran."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -136,6 +137,50 @@ LOOPS = {
 @pytest.mark.parametrize(("body", "said"), LOOPS.items())
 def test_a_loop_that_does_not_end_is_named(body, said):
     assert f"  {said}\n" in told(f"def twice(x):\n    {body}", limit=0.3)
+
+
+NEVER = {
+    "for row in x[:0]:\n        row += 1\n    return x": "line 4: row += 1",
+    "return x\n    return 2 * x": "line 4: return 2 * x",
+    "if x.ndim > 2:\n        return 2 * x\n    return x": "line 4: return 2 * x",
+    "def two(x):\n        return 2 * x\n    return x": "line 4: return 2 * x",
+}
+
+
+@pytest.mark.parametrize(("body", "line"), NEVER.items())
+def test_a_line_that_no_case_comes_to_is_named(body, line):
+    text = told(f"def twice(x):\n    {body}")
+    assert f"  No case of this check comes to {line}.\n" in text
+
+
+ELSEWHERE = (
+    "if x is None:\n        x = 0\n    return x",
+    "if isinstance(x, list):\n        x = x[0]\n    return x",
+    "if x.ndim > 9:\n        raise ValueError\n    return x",
+    "'''Twice it.'''\n    n: int\n    for row in x:\n        pass\n    return x",
+    "return (\n        x\n        + 0\n    )",
+)
+
+
+@pytest.mark.parametrize("body", ELSEWHERE)
+def test_of_what_runs_or_is_for_other_inputs_nothing_is_said(body):
+    assert "comes to" not in told(f"def twice(x):\n    {body}")
+
+
+def test_a_lambda_is_not_taken_for_the_function_around_it():
+    source = "def make(x):\n    return lambda x: x\n    return 0\ntwice = make(2)"
+    assert "comes to" not in told(source)
+
+
+def test_of_a_class_only_its_methods_are_asked():
+    source = (
+        "from torch import nn\nclass Twice(nn.Module):\n    '''It.'''\n    n = 2\n"
+        "    def forward(self, x):\n        return x\n"
+        "    def two(self, x):\n        return 2 * x\n"
+    )
+    answer = Answer("Twice", Doubling, {"y": "rows, columns"})
+    of = replace(TWICE, kind="class", answers=(answer,))
+    assert "comes to line 9: return 2 * x." in told(source, "Twice", of)
 
 
 def test_grading_looks_at_no_line(monkeypatch):

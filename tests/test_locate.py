@@ -10,13 +10,13 @@ from torch import nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 from worlds import world
 
-from helpers.checks import engine
+from helpers.checks import engine, steps
 from helpers.checks import locate as located
 from helpers.checks.blanks import Line
 from helpers.checks.exercise import Answer, Case, Exercise, mistake
 from helpers.checks.locate import Found, locate
 from helpers.checks.observe import run_cases
-from helpers.checks.telling import telling
+from helpers.checks.telling import plain, telling
 from tools.build.lesson_cells import typed
 from tools.proofs import locate as measured
 
@@ -87,14 +87,31 @@ def test_the_first_line_that_no_right_answer_shares_is_named():
     )
 
 
-def test_an_alias_of_a_tensor_that_is_not_filled_is_not_filled():
-    def value(name, *parents):
-        return located._Value(name, torch.rand(3).numpy(), 0, (3,), 0, 0, [*parents])
+HALF_FILLED = """
+def mixed(x, y):
+    out = torch.empty(x.shape[0], y.shape[1], dtype=x.dtype)
+    for place, row in enumerate(x.softmax(-1)[1:]):
+        out[place] = row @ y / y.shape[0]
+    return out
+"""
 
-    assert located._unfilled(value("detach", value("empty")))
-    assert not located._unfilled(value("exp", value("empty")))
-    assert not located._unfilled(value("detach", value("exp")))
-    assert not located._unfilled(value("detach"))
+
+def test_a_place_that_is_not_filled_is_nan_and_not_what_lay_in_memory(known):
+    """Not what another run finds there, nor what is right by chance."""
+    full = HALF_FILLED.replace("[1:]", "")
+    rows = numbers(4, 5) * 2.1
+    del rows  # their memory is what the answer gets
+    text = str(engine.examine(MIXED, (typed(HALF_FILLED, "mixed"),)))
+    assert "5 of 20 entries are NaN" in text
+    assert "In a check, what `torch.empty` makes is NaN until it is filled." in text
+    zeros = HALF_FILLED.replace("empty", "zeros")
+    for other in (zeros, zeros.replace("0]\n", "0] * torch.nan\n")):
+        assert "empty" not in str(engine.examine(MIXED, (typed(other, "mixed"),)))
+    other = full.replace("return out", "return out + 1")
+    assert "is filled" not in str(engine.examine(MIXED, (typed(other, "mixed"),)))
+    assert "Asked twice" not in text and "Line 3" not in text
+    assert engine.examine(MIXED, (typed(full, "mixed"),)).outcome == "passed"
+    assert not torch.are_deterministic_algorithms_enabled()
 
 
 def test_where_nothing_is_known_before_the_sentence_says_only_that():
@@ -151,6 +168,38 @@ def mixed(x, y):
     out = weights @ y
     return out * y.shape[0]
 """
+
+
+def test_a_line_that_does_what_right_answers_do_is_not_accused_alone():
+    """Here 5 divides once too often, and 6 does what is asked."""
+    source = """
+def mixed(x, y):
+    weights = x.softmax(-1)
+    out = weights @ y
+    out = out / y.shape[0]
+    return out / {}
+"""
+    one = found(source.format("y.shape[0]"))
+    assert (one.line.number, one.known, one.fed) == (6, 5, True)
+    assert str(one).endswith(
+        "if not, what goes into it may be wrong already: look before it and there."
+    )
+    one = found(source.format("2.5"))  # which is in no right answer
+    assert (one.line.number, one.known, one.fed) == (6, 5, False)
+
+
+def test_where_right_answers_are_left_twice_no_line_is_accused_alone():
+    source = """
+def mixed(x, y):
+    one = x.cos()
+    two = y.sin()
+    return one @ two / y.shape[0]
+"""
+    assert str(found(source)) == (
+        "We find in no right answer what line 4 (two = y.sin()) makes. It may be "
+        "another way; if not, what goes into it may be wrong already: look before it "
+        "and there."
+    )
 
 
 def test_a_right_answer_that_is_wrong_with_these_layers_is_left_out():
@@ -232,6 +281,13 @@ class Layer(nn.Module):
 def test_right_answers_run_on_the_students_own_weights():
     one = found(FLAWED, exercise=LAYER, others=(Layer,), name="Layer")
     assert (one.line.number, one.known) == (12, 11)  # the variance, with n - 1
+    assert str(one).endswith(
+        "Line 12 (y = y / (y.var(-1, keepdim=True) + self.norm.eps).sqrt()) makes the "
+        "first that we do not find there. It may be another way; if not, what goes "
+        "into it may be wrong already: look before it and there, and in `__init__`."
+    )
+    without = FLAWED.replace("self.norm.eps", "1e-5")  # nothing that `__init__` makes
+    one = found(without, exercise=LAYER, others=(Layer,), name="Layer")
     assert str(one).endswith("look there and before it, and in `__init__`.")
 
 
@@ -307,6 +363,10 @@ def mixed(x, y):
     return (weights * factor) @ y / y.shape[0]
 """
     assert place(source) == (4, 3)
+    assert str(found(source)).endswith(
+        "We do not find there what line 4 (factor = torch.full((1,), 1.7)) makes. It "
+        "may be another way; if not, look there and at the lines after it."
+    )
     fine = source.replace("factor)", "factor / factor)").replace("0]", "0] + 0.3")
     assert not found(fine).straight
 
@@ -637,6 +697,19 @@ def test_a_course_exercise_has_answers_to_compare_with():
 def test_numbers_that_anyone_has_tell_nothing():
     array = np.array([0.0, 1.0, -2.5, 0.25, np.inf, -1e9, np.nan, 1e-17, 0.3, 0.3])
     assert telling(array).tolist() == [0.3]
+    rounded = np.array([4e-10, 1 - 1e-12, 1e3 + 1e-7, 0.3, 3e-9])
+    assert telling(rounded).tolist() == [3e-9, 0.3]
+    assert telling(np.array([-4.4e-8, 1 - 1e-7, 0.3]), 1e-5).tolist() == [0.3]
+    assert plain(np.array([-4e-17, 1 - 1e-12, -np.inf])).tolist() == [0, 1, -np.inf]
+
+
+def test_a_zero_of_float32_is_a_zero():
+    """The sine of pi is 1e-16 in float64, and -9e-8 in float32."""
+    kinds = (torch.float32, torch.float64)
+    one, two = (torch.tensor([torch.pi, 0.3], dtype=kind).sin() for kind in kinds)
+    assert len(steps.freeze(one).floats) == len(steps.freeze(two).floats) == 1
+    assert steps.freeze(one[:1]) == steps.freeze(two[:1]) == steps.freeze(0.0)
+    assert located._key(one[:1].double().numpy()) == located._key(np.zeros(1))
 
 
 def test_an_exercise_may_stay_silent():
@@ -654,6 +727,17 @@ def test_ids_are_compared_as_a_whole():
     source = "def places(mask):\n    until = mask.cumsum(-1)\n    return until + mask"
     one = found(source, exercise=PLACES, others=PLACES.references, name="places")
     assert (one.line.number, one.known) == (3, 2)
+    assert one.fed  # a right way may have other ids
+
+
+def test_a_table_that_is_not_filled_has_no_ids():
+    source = """
+def places(mask):
+    out = torch.empty(mask.shape).nan_to_num(0)
+    return (out + (mask.cumsum(-1) + mask)).long()
+"""
+    one = found(source, exercise=PLACES, others=PLACES.references, name="places")
+    assert (one.line.number, one.straight) == (4, True)
 
 
 def test_strange_ids_on_the_way_are_left_out_of_what_is_said():

@@ -88,6 +88,26 @@ def test_the_last_line_is_named_where_its_values_alone_are_strange():
     )
 
 
+def test_a_line_is_not_accused_alone_where_what_goes_into_it_was_not_compared():
+    source = """
+def report(words, weights):
+    count = 3
+    return tuple(words[:{}] + ['end'])
+"""
+    assert told(source.format("count")).fed  # anybody has a 3
+    assert not told(source.format("3")).fed
+    before_others = (
+        source.replace("return", "out =") + "    return out + tuple(words)\n"
+    )
+    for count, around in (("count", "before and after it."), ("3", "lines after it.")):
+        assert str(told(before_others.format(count))).endswith(around)
+    inside = "word for place, word in enumerate(words) if place < count"
+    assert told(source.replace("words[:{}]", f"[{inside}]")).fed
+    assert not told(
+        source.replace("words[:{}]", f"[{inside.replace('count', '3')}]")
+    ).fed
+
+
 def test_a_line_before_others_is_not_accused_alone():
     one = told(WRONG)
     assert one.onward and str(one) == (
@@ -121,8 +141,13 @@ def both(words, weights):
 """
     wrong = source.format("out / 7")
     assert told(wrong, both, (largest_and_mean,), "both").onward
+    assert "nor what follows" in str(told(wrong, both, (largest_and_mean,), "both"))
     half_right = source.format("mean")
-    assert told(half_right, both, (largest_and_mean,), "both") is None
+    assert str(told(half_right, both, (largest_and_mean,), "both")) == (
+        "We do not find in a right answer what line 3 (odd = [one**3 for one in "
+        "weights]) makes. It may be another way; if not, look there and at the lines "
+        "after it."
+    )
 
 
 def test_what_lay_in_memory_is_no_value_of_the_answer():

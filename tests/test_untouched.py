@@ -102,7 +102,7 @@ DEEDS = {
         lambda: signal.getsignal(signal.SIGINT),
     ),
     "deterministic": (
-        lambda: torch.use_deterministic_algorithms(True, warn_only=True),
+        lambda: torch.use_deterministic_algorithms(True),
         lambda: (
             torch.are_deterministic_algorithms_enabled(),
             torch.is_deterministic_algorithms_warn_only_enabled(),

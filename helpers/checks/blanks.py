@@ -64,6 +64,17 @@ def blank(thing: Any) -> Line | None:
     return None
 
 
+def definition(thing: Any) -> ast.AST | None:
+    """The definition of a function or class in its file; None of a lambda."""
+    code = code_of(thing)
+    if code is None:
+        return None
+    tree = _tree("".join(linecache.getlines(code.co_filename)))
+    found = _definition(tree, thing, code)
+    inside = isinstance(found, ast.FunctionDef) and found.name != code.co_name
+    return None if inside else found
+
+
 def returns_nothing(thing: Any) -> bool:
     """Whether no `return` or `yield` of a function has a value, as far as is seen."""
     code = code_of(thing)

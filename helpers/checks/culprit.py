@@ -1,4 +1,4 @@
-"""Which line did it: changed an input, returned None, or goes round for ever.
+"""Which line did it: changed an input, returned None, goes round for ever, never runs.
 
 The answer runs once more on a case, and every line of the student's is seen as it
 runs. What is said was seen there, whatever the mistake was.
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from helpers.checks import blanks
 from helpers.checks.blanks import Line
-from helpers.checks.limit import TimeUp
+from helpers.checks.limit import TimeUp, stopwatch
 from helpers.checks.observe import Run, run_case, said
 from helpers.checks.recognise import Trial
 from helpers.checks.steps import Frozen, freeze
@@ -61,9 +61,30 @@ def _told(trial: Trial, file: str) -> Iterator[str]:
             return
 
 
-def _again(trial: Trial, place: int) -> Run:
+def never_runs(trial: Trial) -> list[str]:
+    """A sentence about a line that runs in no case; none where all do, or time is up.
+
+    Args:
+        trial: The answer on its cases.
+    """
+    file = blanks.file_of(trial.thing)
+    if file is None:
+        return []
+    spent = stopwatch()
+    try:
+        with _traced(_Reached(file)) as seen:
+            for place in range(len(trial.cases)):
+                left = SECONDS - spent()
+                if left <= 0 or _again(trial, place, left).raised is not None:
+                    return []
+        return seen.missing(blanks.definition(trial.thing))
+    except Exception:  # no check may fall over what comes on top of it
+        return []
+
+
+def _again(trial: Trial, place: int, seconds: float = SECONDS) -> Run:
     case = trial.cases[place]
-    return run_case(trial.thing, trial.answer, case, SECONDS, trial.runs[place].module)
+    return run_case(trial.thing, trial.answer, case, seconds, trial.runs[place].module)
 
 
 @contextmanager
@@ -121,6 +142,62 @@ class _Lines:
     def shown(self, number: int) -> Line:
         """A line of the file."""
         return Line(number, linecache.getline(self.file, number).strip())
+
+
+class _Reached(_Lines):
+    """The lines that have run."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(file)
+        self.lines: set[int] = set()
+
+    def line(self, frame: FrameType) -> None:
+        self.lines.add(frame.f_lineno)
+
+    def missing(self, definition: ast.AST | None) -> list[str]:
+        """The first statement of a definition that is not among them, as a sentence.
+
+        Not asked about are what only stands there, what is for other inputs (a default
+        for None, another type), and what ends in an error.
+        """
+        left = [definition] if definition else []
+        while left:
+            node = left.pop(0)
+            inner = [*filter(_block, ast.iter_child_nodes(node))]
+            if isinstance(node, ast.ClassDef):  # the rest ran when it was defined
+                inner = [one for one in inner if isinstance(one, ast.FunctionDef)]
+            elif not inner and isinstance(node, ast.stmt) and _runs(node):
+                if self.lines.isdisjoint(range(node.lineno, node.end_lineno + 1)):
+                    return [f"No case of this check comes to {self.shown(node.lineno)}."]
+            if not _for_others(node):
+                left = [*inner, *left]
+        return []
+
+
+NOT_ASKED = (ast.Pass, ast.Raise, ast.Break, ast.Continue, ast.Global, ast.Nonlocal)
+
+
+def _runs(node: ast.stmt) -> bool:
+    """Whether a simple statement does something that is of interest here."""
+    noted = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    bare = isinstance(node, ast.AnnAssign) and node.value is None
+    return not (noted or bare or isinstance(node, NOT_ASKED))
+
+
+def _block(node: ast.AST) -> bool:
+    return isinstance(node, ast.stmt | ast.excepthandler | ast.match_case)
+
+
+def _for_others(node: ast.AST) -> bool:
+    """Whether a branch is for None or another type, or ends in an error."""
+    if isinstance(node, ast.excepthandler):
+        return True
+    if not isinstance(node, ast.If):
+        return False
+    asked = {type(one) for one in ast.walk(node.test)} & {ast.Is, ast.IsNot}
+    names = {one.id for one in ast.walk(node.test) if isinstance(one, ast.Name)}
+    raises = any(isinstance(one, ast.Raise) for one in (*node.body, *node.orelse))
+    return bool(asked) or "isinstance" in names or raises
 
 
 class _Changes(_Lines):

@@ -19,7 +19,7 @@ from helpers import first_edition
 from helpers.checks import blanks, card, kept, missing, progress, standing
 from helpers.checks import report as told
 from helpers.checks.compare import Yardstick, rounded
-from helpers.checks.culprit import culprit
+from helpers.checks.culprit import culprit, never_runs
 from helpers.checks.exercise import LESSONS, Answer, Case, Exercise
 from helpers.checks.locate import locate
 from helpers.checks.observe import (
@@ -277,6 +277,8 @@ def _examine_one(
                 where = None  # what came instead of a tensor is told already
             if not odd and (where is None or where.line is None):
                 odd += influences(trial)
+            if where is None or where.line is None:
+                odd += never_runs(trial)
             odd += [str(where)] if where else []
     if not grading():
         odd += culprit(trial)

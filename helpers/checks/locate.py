@@ -37,17 +37,15 @@ from helpers.checks.exercise import LESSONS, Answer, Case, Exercise
 from helpers.checks.limit import TimeUp, stopwatch
 from helpers.checks.observe import Run, _observe, run_case, untouched_world
 from helpers.checks.steps import Step, Trace
-from helpers.checks.telling import among, telling
+from helpers.checks.telling import WITHIN, among, plain, telling
 
 # For all runs together. The counts come first, as they are the same everywhere.
 VALUES, NUMBERS, SECONDS = 12_000, 3_000_000, 2.0
-WITHIN = 1e-9  # relative: how far two computations of a number may be apart
 SINGLE = 1e-5  # the same in float32
 COARSE = 1e-4  # float16 is beyond it: any two numbers may be equal there
 RANDOM = (
     "bernoulli", "dropout", "exponential", "multinomial", "normal", "rand", "uniform"
 )  # fmt: skip
-EMPTY = ("empty", "new_empty")
 VIEWS = (
     "_to_copy", "_unsafe_view", "alias", "clone", "detach", "expand", "permute",
     "squeeze", "t", "transpose", "unsqueeze", "view"
@@ -76,6 +74,7 @@ class Found:
     runs: int = 0  # in so many of its runs alone it makes strange ones; 0: in all
     follows: bool = True  # what is made from these is in no right answer, either
     loop: bool = False  # it has run before, in a loop that goes on after it
+    fed: bool = False  # what goes into it may be what is wrong, and not the line
 
     def __str__(self) -> str:
         """What the student is told: what was found, not what it means."""
@@ -110,9 +109,12 @@ class Found:
         else:
             so = f"Of the {what} that line {self.known} makes we find at least some in "
             so += f"right answers. We do not find there {self._made(at)}"
-        built = ", or in the rest of the loop" if self.loop else ""
-        built += ", and in `__init__`" if self.built else ""
-        return f"{so}. It may be another way; if not, look there and before it{built}."
+        look = "look there and before it"
+        if self.fed:
+            look = "what goes into it may be wrong already: look before it and there"
+        look += ", or in the rest of the loop" if self.loop else ""
+        look += ", and in `__init__`" if self.built else ""
+        return f"{so}. It may be another way; if not, {look}."
 
     def _made(self, at: str) -> str:
         if self.runs:
@@ -129,7 +131,8 @@ class Found:
             up = up + "as far as they can be compared. " if self.straight else ""
             there = "there" if self.straight else there
         at = f"line {self.line.number} ({self.line.text})"
-        around = "after" if self.straight else "before and after"
+        after = self.straight and not self.fed
+        around = "after" if after else "before and after"
         so = f"We find neither what {at} makes {there}, nor what follows from it"
         if self.runs or self.some:
             there = "there" if up and self.straight else "in right answers"
@@ -137,6 +140,7 @@ class Found:
         elif not self.follows:
             so = f"We do not find {there} what {at} makes"
         look = f"look there and at the lines {around} it"
+        look += ", and in `__init__`" if self.built else ""
         return f"{up}{so}. It may be another way; if not, {look}."
 
 
@@ -151,6 +155,7 @@ class _Value:
     built: bool  # made in an `__init__`
     partial: bool  # one piece of it was written in place
     parents: list["_Value"]
+    call: tuple = ()  # the operation, and what went into it beside tensors
     drawn: bool = False  # random, or computed from what is
     mine: bool = False  # computed in the answer, or from what was
     status: str = ""
@@ -165,7 +170,7 @@ class _Value:
     @cached_property
     def telling(self) -> np.ndarray:
         """Its numbers that tell something; ids and masks have none."""
-        return telling(self.numbers)
+        return telling(self.numbers, self.exact)
 
     @property
     def simple(self) -> bool:
@@ -242,8 +247,10 @@ class _Watch(TorchDispatchMode):
             isinstance(one, nn.Parameter) or value.bare
             for one, value in zip(operands, parents, strict=True)
         )
+        call = name, _beside_tensors((args, sorted(kwargs.items())))
         for one in _tensors(result):
-            self._keep(name, one, at, parents).bare = bare
+            value = self._keep(name, one, at, parents)
+            value.bare, value.call = bare, call
             base = one._base
             if base is not None and func._schema.is_mutable:
                 parents = [*parents, self._of(base, chain)]
@@ -448,8 +455,8 @@ def _by_statements(trial: _Asked) -> Found:
         *_, others, _ = _marked(trial, trial.passing, budget)
         steps.excuse(made, {one.line for one in others if one.status == "unknown"})
     found = _left(made, trial.file)
-    if found.onward and len(wrong) < len(right.judged.keys() - {"inputs"}):
-        raise Silent("what follows is right in part")
+    if len(wrong) < len(right.judged.keys() - {"inputs"}):
+        found = replace(found, follows=False)  # or it may be right in part
     if found.line is None and any(_uncompared(one, asked) for one in wrong.values()):
         raise Silent("the result can't be compared")
     return found
@@ -531,8 +538,6 @@ def _left(made: list[Step], file: str) -> Found:
     straight = all(
         step.status != "unknown" or step.line == start.line for step in before
     )
-    if not known and not straight:
-        raise Silent("right answers are left in more than one place")
     text = linecache.getline(file, start.line).strip()
     if UNFILLED.search(text):
         raise Silent("it begins with a tensor that is not filled")
@@ -553,6 +558,7 @@ def _left(made: list[Step], file: str) -> Found:
         runs=len(strange) if fine else 0,
         follows=not steps.follow_known(start, made),
         loop=start.line in loop and min(fine, default=0) < min(strange, default=0),
+        fed=not (known or straight) or steps.fed(start),
     )
 
 
@@ -631,7 +637,7 @@ def first_wrong(cases: list[Case], runs: list[Run], expected: list[Run]) -> int 
 def _late(case: Case) -> tuple[bool, bool, bool]:
     """Cases with a gradient, with few or simple numbers, and in float32 come later."""
     floats = [one for one in _tensors(case.args) if one.is_floating_point()]
-    told = sum(len(telling(_numbers(one)[0])) for one in floats)
+    told = sum(len(telling(*_numbers(one))) for one in floats)
     singles = any(one.dtype == torch.float32 for one in floats)
     return case.gradient, bool(floats) and told < 6, singles
 
@@ -667,6 +673,13 @@ def _tensors(value: Any) -> Iterator[Tensor]:
     elif isinstance(value, tuple | list):
         for one in value:
             yield from _tensors(one)
+
+
+def _beside_tensors(value: Any) -> str:
+    """Arguments, in a form that can be compared; all tensors look alike."""
+    if isinstance(value, tuple | list):
+        return f"({', '.join(map(_beside_tensors, value))})"
+    return "" if isinstance(value, Tensor) else repr(value)
 
 
 def _by_hand(name: str, args: tuple) -> Iterator[Tensor]:
@@ -730,6 +743,7 @@ class _Pool:
     def __init__(self, watches: list[_Watch]) -> None:
         values = [value for watch in watches for value in watch.values]
         self.floats = _all(values)
+        self.calls = {value.call for value in values}
         self.wholes = {_key(one.numbers) for one in values if one.simple}
         self.wholes |= {_key(1 - one.numbers) for one in values if one.simple}
 
@@ -743,7 +757,7 @@ def _all(values: list[_Value]) -> np.ndarray:
 
 
 def _key(numbers: np.ndarray) -> bytes:
-    return (numbers + 0.0).tobytes()  # without a zero below zero
+    return plain(numbers).tobytes()
 
 
 def _promising(results: list[list[_Value]]) -> bool:
@@ -764,7 +778,7 @@ def _found(
         starts = [one for one in starts if not BACKWARD.search(_text(one, file))]
         if not starts:
             raise Silent("gradients alone are in no right answer")
-        return _at(starts, values, file)
+        return _at(starts, values, pool, file)
     if any(value.drawn for value in values if value.chain):
         raise Silent("numbers are drawn at random")
     for some in results:
@@ -829,7 +843,7 @@ def _single(value: Any) -> bool:
 
 
 def _is_simple(value: Any) -> bool:
-    return isinstance(value, Tensor) and not len(telling(_numbers(value)[0]))
+    return isinstance(value, Tensor) and not len(telling(*_numbers(value)))
 
 
 def _mark(values: list[_Value], pool: _Pool, asked: bool) -> None:
@@ -847,18 +861,12 @@ def _mark(values: list[_Value], pool: _Pool, asked: bool) -> None:
             value.lost |= any(parent.lost for parent in value.parents)
 
 
-def _unfilled(value: _Value) -> bool:
-    """Whether it holds what lay in memory; torch makes an alias of it at once."""
-    alias = value.name == "detach" and bool(value.parents)
-    return value.name in EMPTY or alias and all(map(_unfilled, value.parents))
-
-
 def _status(value: _Value, pool: _Pool, given: np.ndarray, asked: bool) -> str:
     if not value.mine and value.name != "outside":
         return "given"
     if value.bare:
         return "given"
-    if value.built or value.drawn or value.exact > COARSE or _unfilled(value):
+    if value.built or value.drawn or value.exact > COARSE:
         return "neutral"
     if value.simple:
         if not asked or value.partial or not _varies(value.numbers):
@@ -876,7 +884,7 @@ def _status(value: _Value, pool: _Pool, given: np.ndarray, asked: bool) -> str:
 
 
 def _varies(numbers: np.ndarray) -> bool:
-    return bool(numbers.size) and bool((numbers != numbers[0]).any())
+    return len(np.unique(numbers)) > 1  # NaN is one number
 
 
 def _from_given(value: _Value) -> bool:
@@ -889,12 +897,13 @@ def _starts(value: _Value) -> bool:
     return bool(mine) and not any(parent.lost for parent in value.parents)
 
 
-def _at(starts: list[_Value], values: list[_Value], file: str) -> Found:
-    """The last place where known numbers end, unless it can't be told."""
+def _at(starts: list[_Value], values: list[_Value], pool: _Pool, file: str) -> Found:
+    """The last place where known numbers end."""
     start = starts[-1]
     before = _ancestors([[start]])
     odd = (one for one in values if id(one) in before and one.odd and not one.leads)
-    start = next(odd, start)  # where the first strange number comes in
+    last, start = start, next(odd, start)  # where the first strange number comes in
+    text = _text(start, file)
     number, earlier = start.chain[0], values[: values.index(start)]
     before = [
         one.chain[0]
@@ -904,20 +913,34 @@ def _at(starts: list[_Value], values: list[_Value], file: str) -> Found:
     straight = all(
         one.status != "unknown" or one.chain[:1] == (number,) for one in earlier
     )
-    if not before and not straight:
-        raise Silent("right answers are left in more than one place")
+    own = any(one.own for one in values)
+    alike = bool(before) and _as_in_right_answers(values, number, pool)
+    unsure = start.simple or alike or (own and "self." in text)
     return Found(
-        Line(number, _text(start, file)),
+        Line(number, text),
         before[-1] if before else None,
         straight and not any(o.odd and o.chain[:1] != (number,) for o in earlier),
-        built=any(one.own for one in values),
+        built=own,
         chain=start.chain,
         starts=len(starts),
+        onward=last.chain[:1] != (number,),
+        follows=False,
         some=any(
             one.status == "known" and one.chain[:1] == (number,) for one in values
         ),
         loop=_again(start, earlier, steps.rest_of_loop(file, number)),
+        fed=unsure or not (before or straight),
     )
+
+
+def _as_in_right_answers(values: list[_Value], number: int, pool: _Pool) -> bool:
+    """Whether a line makes strange numbers by operations that right answers have."""
+    calls = {
+        one.call
+        for one in values
+        if one.status == "unknown" and not one.leads and one.chain[:1] == (number,)
+    }
+    return bool(calls) and calls <= pool.calls
 
 
 def _again(start: _Value, earlier: list[_Value], loop: range) -> bool:

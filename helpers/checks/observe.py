@@ -163,6 +163,7 @@ def _observe(
     before = _copies(args)
     if seed:
         torch.default_generator.manual_seed(seed)
+    torch.set_deterministic_debug_mode("warn")  # `torch.empty` makes NaN, not chance
     look = case.look or (lambda call, *args: _call(call, args, case, answer.returns))
     seen = look(call if isinstance(call, nn.Module) else _plainly(call), *args)
     judged = {name: plain(value) for name, value in seen.judged.items()}

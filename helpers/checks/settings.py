@@ -84,8 +84,7 @@ def _set_interrupt(handler: Any) -> None:
 
 def _deterministic() -> tuple:
     return (
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
+        torch.get_deterministic_debug_mode(),
         deterministic.fill_uninitialized_memory,
         torch.backends.cudnn.deterministic,
         torch.backends.cudnn.benchmark,
@@ -93,9 +92,9 @@ def _deterministic() -> tuple:
 
 
 def _set_deterministic(state: tuple) -> None:
-    torch.use_deterministic_algorithms(state[0], warn_only=state[1])
-    deterministic.fill_uninitialized_memory = state[2]
-    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = state[3:]
+    torch.set_deterministic_debug_mode(state[0])
+    deterministic.fill_uninitialized_memory = state[1]
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = state[2:]
 
 
 SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (

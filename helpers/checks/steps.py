@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from helpers.checks.telling import among, telling
+from helpers.checks.telling import among, exactness, plain, telling
 
 LARGE = 5000  # parts of a value; what is larger is not looked at
 FLOAT = ("float",)  # a number, or several, that are compared one by one
@@ -267,13 +267,13 @@ def _freeze(value: Any, depth: int) -> Frozen:
             return Frozen()
         floats = value.is_floating_point()
         array = value.detach().reshape(-1).cpu().numpy()
-        return _numbers(array.astype(float)) if floats else _wholes(array)
+        return _numbers(array) if floats else _wholes(array)
     if isinstance(value, np.ndarray):
         if value.size > LARGE or value.dtype.kind not in "fiub":
             return Frozen()
         array = value.reshape(-1)
         floats = value.dtype.kind == "f"
-        return _numbers(array.astype(float)) if floats else _wholes(array)
+        return _numbers(array) if floats else _wholes(array)
     if depth > 4 or not isinstance(value, list | tuple | dict | set | frozenset):
         return Frozen()
     if len(value) > LARGE:
@@ -305,8 +305,9 @@ def _numeric(key: Any) -> bool:
 
 
 def _numbers(array: np.ndarray) -> Frozen:
-    found = tuple(telling(array).tolist())
-    return Frozen(FLOAT, found, array.size, False) if found else _wholes(array)
+    exact, array = exactness(array.dtype), array.astype(float)
+    found = tuple(telling(array, exact).tolist())
+    return Frozen(FLOAT, found, array.size, False) if found else _wholes(plain(array))
 
 
 def _wholes(array: np.ndarray) -> Frozen:
@@ -402,6 +403,19 @@ def _status(step: Step, pool: Pool, given: Pool, exact: float, asked: bool) -> s
     if not value.simple and given.holds(value, exact):
         return "given"
     return "known" if pool.holds(value, exact) else "unknown"
+
+
+def fed(start: Step) -> bool:
+    """Whether another line's value went into it that could not be compared."""
+    seen, left = set(), [start]
+    while left:
+        one = left.pop()
+        if one.line != start.line and one.status in ("neutral", "unknown"):
+            return True
+        if one.line == start.line and id(one) not in seen:
+            seen.add(id(one))
+            left += one.parents
+    return False
 
 
 def follow_known(start: Step, steps: list[Step]) -> bool:

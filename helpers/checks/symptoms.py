@@ -1,6 +1,7 @@
 """What can be seen of an answer that is wrong in a way that has no name."""
 
 import inspect
+import linecache
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from helpers.checks import blanks
 from helpers.checks.compare import Yardstick
 from helpers.checks.exercise import Case
 from helpers.checks.influence import influence
@@ -20,12 +22,13 @@ from helpers.checks.relations import relation
 ENOUGH = 4  # different numbers that no result holds by chance
 NEAR = 1e-6  # what is less apart counts as equal; float32 is no nearer
 WEIGHT, NUMBER = re.compile(r"weight (\(.*\))"), re.compile(r"\d+")
+UNFILLED = re.compile(r"\btorch\.empty|\.new_empty")
 NOT_RESULTS = ("gradient of ", "part ", "inputs")
 
 
 def symptoms(trial: Trial) -> list[str]:
     """What is odd about an answer, a sentence each, read off its first failing case."""
-    odd = [*_one_object(trial.runs[0].module), *_random(trial)]
+    odd = [*_one_object(trial.runs[0].module), *_random(trial), *_unfilled(trial)]
     return odd or [*_gradients_alone(trial), *_related(trial)]
 
 
@@ -237,6 +240,20 @@ def _one_object(module: Any) -> list[str]:
         for same in names.values()
         if len(same) > 1
     ][:1]
+
+
+def _unfilled(trial: Trial) -> Iterator[str]:
+    """Whether entries are NaN as in a new tensor, and the code makes one."""
+    file = blanks.file_of(trial.thing)
+    code = "".join(linecache.getlines(file)) if file else ""
+    odd = _any_nan(trial.runs[0]) and not _any_nan(trial.expected[0])
+    if odd and UNFILLED.search(code):
+        yield "In a check, what `torch.empty` makes is NaN until it is filled."
+
+
+def _any_nan(run: Run) -> bool:
+    tensors = (one for one in run.judged.values() if isinstance(one, Tensor))
+    return any(bool(one.isnan().any()) for one in tensors)
 
 
 def _random(trial: Trial) -> list[str]:

@@ -1,15 +1,32 @@
 """Numbers by which two computations are told apart."""
 
+from typing import Any
+
 import numpy as np
 
 HUGE = 1e8  # -1e9, -inf and the like stand for "blocked"
+WITHIN = 1e-9  # relative: how far two computations of a number may be apart
 
 
-def telling(numbers: np.ndarray) -> np.ndarray:
-    """The numbers that tell something: not 0, 1, 0.5 or -inf, each of them once."""
+def exactness(dtype: Any) -> float:
+    """How far two computations of a number may be apart in a dtype of NumPy."""
+    return max(WITHIN, 64 * float(np.finfo(dtype).eps))
+
+
+def telling(numbers: np.ndarray, exact: float = WITHIN) -> np.ndarray:
+    """The numbers that tell something: not 0, 1, 0.5 or -inf, each of them once.
+
+    Nor what lies so near to 0 or 1 that it is one of these, but for rounding.
+    """
     numbers = numbers[np.isfinite(numbers) & (np.abs(numbers) < HUGE)]
-    numbers = numbers[np.abs(numbers) > 1e-12]
-    return np.unique(numbers[numbers * 4 != np.round(numbers * 4)])
+    apart = np.abs(numbers - plain(numbers))
+    return np.unique(numbers[apart > exact * np.maximum(np.abs(numbers), 1)])
+
+
+def plain(numbers: np.ndarray) -> np.ndarray:
+    """The quarters that lie nearest: what numbers are that tell nothing."""
+    with np.errstate(all="ignore"):  # four times the largest is inf
+        return np.round(numbers * 4) / 4 + 0.0  # without a zero below zero
 
 
 def among(numbers: np.ndarray, known: np.ndarray, exact: float) -> bool:

@@ -38,7 +38,8 @@ TABLE = Path(__file__).resolve().parents[2] / "build" / "locate.md"
 EACH = 10  # changes that are drawn for each answer
 LIMIT = 2.0  # seconds until one is stopped
 KINDS = ("function", "class")
-SAID = ("named", "line", "from", "all known", "odd", "told", "nothing")
+SAID = ("named", "line", "up to", "from", "all known", "odd", "told", "nothing")
+AROUND = "at the lines before and after it"
 WHERE = ("exact", "next", "later", "before")
 
 
@@ -213,6 +214,7 @@ def _tried(
         patch.object(engine, "locate", locate),
         patch.object(engine, "symptoms", noted(engine.symptoms)),
         patch.object(engine, "influences", noted(engine.influences)),
+        patch.object(engine, "never_runs", noted(engine.never_runs)),
     ):
         start = time.process_time()
         report = examine(exercise, answers_with(exercise, index, thing), limit=LIMIT)
@@ -224,7 +226,9 @@ def _tried(
     elif report.misconception:
         said = "named"
     elif found:
-        said = "from" if found.onward else "line" if found.line else "all known"
+        said = "line" if found.line else "all known"
+        said = "up to" if found.fed else said
+        said = "from" if found.onward else said
         where = _where(exercise, index, thing, line, call) if found.line else ""
     else:
         said = "told" if _explained(report.evidence) else "nothing"
@@ -374,8 +378,8 @@ def _measure(asked: tuple[str, int, int]) -> list[Outcome]:
 def _head() -> str:
     return (
         f"{'':6} {'wrong':>6} {'named':>6} {'line':>6} | {'exact':>6} {'next':>6} "
-        f"{'later':>6} {'before':>6} | {'from':>6} {'known':>6} {'odd':>5} "
-        f"{'told':>6} {'nothing':>7} | "
+        f"{'later':>6} {'before':>6} | {'up to':>6} {'from':>6} {'known':>6} "
+        f"{'odd':>5} {'told':>6} {'nothing':>7} | "
         f"{'median':>6} {'p95':>6} {'worst':>6} s"
     )
 
@@ -389,8 +393,8 @@ def _row(name: str, outcomes: list[Outcome]) -> str:
     return (
         f"{name:6} {wrong:6} {said['named']:6} {said['line']:6} | "
         + " ".join(f"{where[one]:6}" for one in WHERE)
-        + f" | {said['from']:6} {said['all known']:6} {said['odd']:5} "
-        f"{said['told']:6} {said['nothing']:7} | "
+        + f" | {said['up to']:6} {said['from']:6} {said['all known']:6} "
+        f"{said['odd']:5} {said['told']:6} {said['nothing']:7} | "
         f"{middle:6.3f} {late:6.3f} {times[-1]:6.3f}"
     )
 
@@ -405,8 +409,10 @@ def sums(outcomes: list[Outcome]) -> list[str]:
     outer = [one for one in lines if not one.built]
     nearer = sum(one.line in ("exact", "next") for one in outer)
     early = sum(one.line == "before" for one in lines)
+    until = [one for one in outcomes if one.said == "up to"]
+    upward = sum(one.line != "before" for one in until)
     rest = [one for one in outcomes if one.said == "from"]
-    onward = sum(one.line in ("exact", "before") for one in rest)
+    around = [one.line in ("exact", "before") or AROUND in one.text for one in rest]
     return [
         f"{len(outcomes)} changed answers: {said['passed']} passed, {said['raised']} "
         f"raised, {said['not attempted']} not attempted, {wrong} wrong.",
@@ -416,8 +422,9 @@ def sums(outcomes: list[Outcome]) -> list[str]:
         f"Of the lines named: {_share(near, len(lines))} the changed statement or the "
         f"next ({_share(nearer, len(outer))} where it is not in an __init__), "
         f"{_share(early, len(lines))} before it.",
-        f"Where the lines from one on are named: {_share(onward, len(rest))} hold the "
-        "change.",
+        f"Where the lines up to one are named: {_share(upward, len(until))} hold the "
+        f"change; where those from one on, or all around it: "
+        f"{_share(sum(around), len(rest))}.",
         _cost([one for one in outcomes if one.said in SAID]),
         *(
             f"Silent in {count}: {why}."
