@@ -168,7 +168,8 @@ class _Reached(_Lines):
                 inner = [one for one in inner if isinstance(one, ast.FunctionDef)]
             elif not inner and isinstance(node, ast.stmt) and _runs(node):
                 if self.lines.isdisjoint(range(node.lineno, node.end_lineno + 1)):
-                    return [f"No case of this check comes to {self.shown(node.lineno)}."]
+                    line = self.shown(node.lineno)
+                    return [f"No case of this check comes to {line}."]
             if not _for_others(node):
                 left = [*inner, *left]
         return []
