@@ -197,7 +197,7 @@ def test_an_array_comes_back_as_it_was():
         (torch.ones(1).expand(2**31), "tensor that is too large"),
         (torch.eye(2).to_sparse(), "sparse tensor"),
         (object(), "object"),
-        (nn.Linear(2, 2), "torch.Linear"),
+        (nn.Linear(2, 2), "torch.Linear, which is a module and not what it makes"),
     ],
 )
 def test_of_what_can_not_be_sent_its_kind_is(value, kind):

@@ -8,7 +8,7 @@ from torch import nn
 from helpers.checks import judge
 from helpers.checks.engine import examine, find
 from helpers.checks.observe import cases_of, keep
-from helpers.checks.plain import Odd, plain
+from helpers.checks.plain import Odd, kind_of, plain
 
 
 class Liar(torch.Tensor):
@@ -122,6 +122,20 @@ def test_what_has_nothing_of_its_own_stays_the_same_object():
 def test_numbers_that_a_class_makes_up_are_none():
     nested = torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged)
     assert str(keep(nested)) == "torch.NestedTensor"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (nn.Linear(2, 2), "torch.Linear, which is a module and not what it makes"),
+        ((n for n in "ab"), "generator, of which nothing was taken yet"),
+        (zip("a", "b", strict=True), "zip, of which nothing was taken yet"),
+        ({"a": 1}.values(), "dict_values"),
+        (nn.Linear, "type"),
+    ],
+)
+def test_of_what_is_only_on_the_way_it_is_said(value, said):
+    assert kind_of(value) == said == str(keep(value))
 
 
 def test_a_list_without_an_end_is_odd():

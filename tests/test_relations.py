@@ -28,6 +28,7 @@ def half_of(table):
 
 TENSORS = {
     "Every entry is 0.": torch.zeros_like,
+    "Every entry is -inf.": lambda x: torch.full_like(x, -math.inf),
     "Every entry is 5 times what was expected.": lambda x: 5 * x,
     "Every entry is what was expected divided by 3.": lambda x: x / 3,
     "Every entry is 0.70711 times what was expected.": lambda x: x / math.sqrt(2),

@@ -7,6 +7,7 @@ classes, before anything asks it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from torch._C import TensorBase
 
 DEEP = 50  # lists within lists
+LAZY = (GeneratorType, filter, map, zip)
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range)
 
 
@@ -61,10 +63,17 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def kind_of(value: Any) -> str:
-    """The name of a value's class, with its package where it has one."""
-    module = str(type(value).__module__).split(".")[0]
-    name = type(value).__name__
-    return name if module in ("builtins", "__main__") else f"{module}.{name}"
+    """The name of a value's class, with its package where it has one.
+
+    Of what is only on the way to a result, that is said as well.
+    """
+    kind = type(value)
+    module = str(kind.__module__).split(".")[0]
+    name = kind.__name__
+    name = name if module in ("builtins", "__main__") else f"{module}.{name}"
+    if issubclass(kind, nn.Module):
+        return f"{name}, which is a module and not what it makes"
+    return f"{name}, of which nothing was taken yet" if kind in LAZY else name
 
 
 def _same(old: list, new: list) -> bool:

@@ -199,7 +199,7 @@ def _constant(came: Tensor, asked: Tensor) -> str:
         or len(asked.unique()) < 2
     ):
         return ""
-    return f"{_shown(came[0].item())}" if bool(came.isfinite().all()) else ""
+    return _shown(came[0].item())
 
 
 def _transformed(came: Tensor, asked: Tensor, exact: float) -> str:

@@ -232,7 +232,7 @@ def _tried(
         where = _where(exercise, index, thing, line, call) if found.line else ""
     else:
         said = "told" if _explained(report.evidence) else "nothing"
-        said = "odd" if call.get("odd") else said
+        said = "odd" if call.get("odd") or _on_the_way(report.evidence) else said
     return Outcome(
         exercise.id,
         part.__name__,
@@ -248,6 +248,12 @@ def _tried(
         found.what if found else "",
         whole,
     )
+
+
+def _on_the_way(evidence: tuple[str, ...]) -> bool:
+    """Whether it is told that what came is only on the way to a result."""
+    signs = "which is a module and not", "of which nothing was taken"
+    return any(sign in line for line in evidence for sign in signs)
 
 
 def _explained(evidence: tuple[str, ...]) -> bool:
