@@ -375,16 +375,21 @@ def look(
     passing = replace(right, gradient=False) if right else None
     answer, budget = exercise.answers[index], _Budget()
     trial = _Asked(answer, thing, asked, passing, list(others), file, budget)
-    reason = "the result isn't a tensor"
+    reason, found = "the result isn't a tensor", None
     if any(map(_comparable, wrong.values())):
         try:
-            return _by_operations(trial)
+            found = _by_operations(trial)
         except Silent as silent:
             reason = str(silent)
-    try:
-        return _by_statements(trial)
+    if found is not None and found.line is not None:
+        return found
+    try:  # what is computed with NumPy and Python's numbers, torch does not see
+        by_statements = _by_statements(trial)
     except Silent as silent:
-        raise Silent(f"{reason}; by statements: {silent}") from None
+        if found is None:
+            raise Silent(f"{reason}; by statements: {silent}") from None
+        return found
+    return by_statements if found is None or by_statements.line else found
 
 
 @dataclass(frozen=True)
@@ -554,7 +559,7 @@ def _left(made: list[Step], file: str) -> Found:
         starts=len(starts),
         what="values",
         onward=not _last(start, made),
-        some=any(step.status == "known" for step in alike),
+        some=any(step.status in ("known", "given") for step in alike),
         runs=len(strange) if fine else 0,
         follows=not steps.follow_known(start, made),
         loop=start.line in loop and min(fine, default=0) < min(strange, default=0),
@@ -923,6 +928,7 @@ def _at(starts: list[_Value], values: list[_Value], pool: _Pool, file: str) -> F
         built=own,
         chain=start.chain,
         starts=len(starts),
+        what="values" if start.simple else "numbers",  # ids are compared as a whole
         onward=last.chain[:1] != (number,),
         follows=False,
         some=any(

@@ -396,13 +396,20 @@ def _status(step: Step, pool: Pool, given: Pool, exact: float, asked: bool) -> s
     value = step.value
     if not step.chain:
         return "given"
-    if value.key is None or value.key[0] == "flag":
+    if value.key is None or _flags(value.key):
         return "neutral"
     if value.simple and (not asked or value.key[0] not in ("whole", "text")):
         return "neutral"
     if not value.simple and given.holds(value, exact):
         return "given"
     return "known" if pool.holds(value, exact) else "unknown"
+
+
+def _flags(key: Any) -> bool:
+    """Whether it is True or False, or a list of nothing else, in whatever depth."""
+    if key[0] == "seq":
+        return bool(key[1]) and all(map(_flags, key[1]))
+    return key[0] == "flag"
 
 
 def fed(start: Step) -> bool:
@@ -419,12 +426,12 @@ def fed(start: Step) -> bool:
 
 
 def follow_known(start: Step, steps: list[Step]) -> bool:
-    """Whether a known value was made from this one, on whatever way."""
+    """Whether a known value, or a given one, was made from this, on whatever way."""
     after = {id(start)}
     for step in steps:
         if any(id(parent) in after for parent in step.parents):
             after.add(id(step))
-            if step.status == "known":
+            if step.status in ("known", "given"):
                 return True
     return False
 

@@ -179,7 +179,7 @@ def _variety(found: list[Pair], documents: int) -> str:
     used = sum(map(len, sources.values()))
     if documents > 2 and used == len(sources):
         one = len({b for _, b in found}) <= len(sources)
-        return f"one {'sentence' if one else 'document'} for a whole document"
+        return f"for each document {'one sentence of another' if one else 'one other'}"
     few = used < len(sources) * (documents - 1) / 3
     return "from only a few other documents" if few else "of many kinds"
 
