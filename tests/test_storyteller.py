@@ -426,7 +426,7 @@ def test_the_guessers_card_says_what_was_measured(guesses, capsys):
     card = (target / "README.md").read_text()
     assert f"**{shown['top_1']:.1%}**" in card
     assert all(sentence in card for sentence in guesser.SENTENCES)
-    assert text_notes({"text": "world"}) in card
+    assert text_notes({"text": "scenes"}) in card
     assert 0 <= shown["commonest"] <= shown["neighbours"] <= 1
 
 

@@ -106,7 +106,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--within", type=float, default=math.inf, help="minutes to be finished in")
     add("--further", action="store_true", help="go on with a run that has ended")
     add("--threads", type=int, default=1, help="0: all cores; default 1")
-    add("--text", choices=("world", "books", "both"), help="what is read")
+    add("--text", choices=("world", "scenes", "books", "both"), help="what is read")
     add("--books", type=Path, help="a file of books, packed with xz")
     add("--stories", type=int, help="how many stories are told for training")
     add("--width", type=int, help="d_model")

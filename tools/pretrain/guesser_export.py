@@ -78,9 +78,8 @@ model = BertForMaskedLM.from_pretrained(folder)
 
 One word of a held-out row is hidden at a time. The table of neighbours knows which word
 stood most often between these two; then after the one on the left; then anywhere. It
-was counted on {counted:,} stories. When this model was trained, twelve people in a
-hundred had a name that is in no list; in the stories of this table five have one. To
-measure it again:
+was counted on {counted:,} stories. All held-out words are those of stories. To measure
+it again:
 
     python -m tools.pretrain evaluate --model guesser
 

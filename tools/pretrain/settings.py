@@ -63,13 +63,14 @@ class StorySettings(Settings):
 
 @dataclass(frozen=True)
 class GuesserSettings(StorySettings):
-    """The guesser: a BERT that fills in masked words, on the same text."""
+    """The guesser: a BERT that fills in masked words, in stories and in scenes."""
 
+    text: str = "scenes"  # it is asked about more than the story world knows
     context: int = 64  # short rows, whole sentences: it is asked about one sentence
     stories: int = 40_000  # every epoch hides other words of them
     batch_size: int = 64
     d_model: int = 192
-    vocab_size: int = 3072
+    vocab_size: int = 6144
     num_heads: int = 6
     masked: float = 0.25  # share of the tokens to be guessed; BERT: 0.15, more slowly
 

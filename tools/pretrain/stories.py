@@ -1,4 +1,4 @@
-"""The storyteller's text: stories of our own world, books, or both, as tokens.
+"""What is read: stories of our own world, scenes, books, or two of them, as tokens.
 
 The books are not part of the project: `--books` names a file of texts, packed with xz,
 whose parts are separated by form feeds.
@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from tokenizers import ByteLevelBPETokenizer, Tokenizer
 from tqdm import tqdm
 
+from tools.corpora.scenes import scenes
 from tools.corpora.stories import Story, tell, words
 from tools.pretrain.settings import END, StorySettings, write_atomically
 
@@ -25,6 +26,7 @@ HELD_OUT_PART = 20  # one part of the books in so many is never trained on
 LEARN_FROM = 8_000  # stories from which the tokenizer learns
 NAMED = 300  # times that it then reads each name besides, so that it is one token
 PER_PART = 20  # stories for each part of a book where both are read: half and half
+PAGE = 16  # scenes on a page, which is then about as long as a story
 FROM_THE_MIDDLE = 0.4  # share of the training texts that leave out their beginning
 
 
@@ -63,10 +65,14 @@ def book_parts(file: Path) -> list[str]:
 
 
 def texts(settings: StorySettings, books: Path | None) -> Iterator[str]:
-    """The training texts in order: of the world, of the books, or by turns."""
+    """The training texts in order: of one kind, or of two by turns."""
     told = (training_text(seed) for seed in range(settings.stories))
     if settings.text == "world":
         yield from told
+        return
+    if settings.text == "scenes":
+        for seed, story in enumerate(told):
+            yield from (story, page_of_scenes(seed))
         return
     parts = [p for i, p in enumerate(_books(books)) if i % HELD_OUT_PART]
     random.Random(settings.seed).shuffle(parts)
@@ -77,10 +83,18 @@ def texts(settings: StorySettings, books: Path | None) -> Iterator[str]:
 
 
 def held_out_texts(settings: StorySettings, books: Path | None) -> list[str]:
-    """The texts of the held-out curve; where both are read, those of the world."""
-    if settings.text != "books":
-        return [story.text() for story in held_out_stories()]
-    return _books(books)[::HELD_OUT_PART]
+    """The texts of the held-out curve; of the books only where nothing else is read."""
+    if settings.text == "books":
+        return _books(books)[::HELD_OUT_PART]
+    told = [story.text() for story in held_out_stories()]
+    if settings.text == "scenes":
+        told += [page_of_scenes(HELD_OUT + seed) for seed in range(HELD_OUT_STORIES)]
+    return told
+
+
+def page_of_scenes(seed: int) -> str:
+    """Scenes of everyday life, one to a line, about as long as a story."""
+    return "\n".join(scenes(seed, PAGE))
 
 
 def _books(books: Path | None) -> list[str]:
