@@ -29,7 +29,7 @@
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask, before you press: for each sentence, which word would you write?
-# Which one will a model not know that has read nothing but stories?
+# Which one will a model not know that has read stories and everyday sentences?
 #
 # Expect: floor or chair, dog, bed; and Paris, which is the trap.
 #
@@ -37,9 +37,9 @@
 
 # %% [markdown] slide="skip"
 # Below, a small BERT that comes with this course fills such holes. It has learned to do
-# so from stories about one small made-up world, and nobody told it what a dog is.
-# Before you run the cells, write down a word of your own for each hole in the four
-# sentences, and say which one it will get wrong.
+# so from stories about one small made-up world and from sentences about everyday life,
+# and nobody told it what a dog is. Before you run the cells, write down a word of your
+# own for each hole in the four sentences, and say which one it will get wrong.
 
 # %%
 import random
@@ -70,14 +70,15 @@ for sentence in ("I sat on the [MASK].", "The [MASK] barked all night.",
     guesses = mlm.fill_in(guesser, reader, sentence)
     first[sentence] = guesses[0][0]
     print(sentence, "|", ", ".join(f"{word} {share:.0%}" for word, share in guesses))
-assert list(first.values())[:3] == ["floor", "dog", "bed"] and "france" not in first
+assert list(first.values())[:3] == ["wall", "dog", "stairs"]
+assert "france" not in dict(guesses)
 
 # %% [markdown] slide="skip"
-# It knows floors, dogs and beds. Paris does not occur in its world, so it names
-# something from the kitchen. That is the idea of this lesson: to guess hidden words, a
-# model has to learn something about what words mean, and it can learn that only from
-# what it has read. Now a sentence of your own. Can you find a hole that it fills better
-# than you expected, and one where it has no idea?
+# It knows walls, dogs and stairs. Paris does not occur in anything it has read, and
+# what it names there is nonsense. That is the idea of this lesson: to guess hidden
+# words, a model has to learn something about what words mean, and it can learn that
+# only from what it has read. Now a sentence of your own. Can you find a hole that it
+# fills better than you expected, and one where it has no idea?
 
 # %%
 yours = "The cat slept on the [MASK]."

@@ -46,7 +46,7 @@ library_name: transformers
 pipeline_tag: fill-mask
 ---
 
-# A guesser: a small BERT that has read stories
+# A guesser: a small BERT that has read stories and scenes
 
 A BERT of {millions:.1f} million parameters, made by `tools/pretrain` for the lesson
 about masked language models, so that it runs without a network. WordPiece, no capitals.

@@ -83,7 +83,7 @@ NOTES = {
     "stories of `tools/corpora/stories`, a simulator of our own, and\n"
     "pages of `tools/corpora/scenes`: sixteen times a sentence or two about everyday\n"
     "life. Their 1,853 patterns were written by a language model, which had not been\n"
-    "shown the sentences above, and none can tell one with a word that fits. {read}",
+    "shown the sentences above, and none can tell one with a word that fits.\n{read}",
     "both": "By turns stories of `tools/corpora/stories`, a simulator of our own, and "
     + BOOKS,
     "books": BOOKS[0].upper() + BOOKS[1:],
