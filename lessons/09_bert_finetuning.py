@@ -29,17 +29,17 @@
 
 # %% [markdown] slide="notes"
 # **2 minutes.** Ask, before you press: for each sentence, which word would you write?
-# Which one will a model not know that has read stories and everyday sentences?
+# Which one will a model not know that has read about everyday life?
 #
 # Expect: floor or chair, dog, bed; and Paris, which is the trap.
 #
 # Say: what it has read is what it knows. It was never told what a dog is.
 
 # %% [markdown] slide="skip"
-# Below, a small BERT that comes with this course fills such holes. It has learned to do
-# so from stories about one small made-up world and from sentences about everyday life,
-# and nobody told it what a dog is. Before you run the cells, write down a word of your
-# own for each hole in the four sentences, and say which one it will get wrong.
+# Below, a small BERT fills such holes. It has learned to do so from stories and from
+# sentences about everyday life, and nobody told it what a dog is. Before you run the
+# cells, write down a word of your own for each hole in the four sentences, and say
+# which one it will get wrong.
 
 # %%
 import random
@@ -74,11 +74,11 @@ assert list(first.values())[:3] == ["wall", "dog", "stairs"]
 assert "france" not in dict(guesses)
 
 # %% [markdown] slide="skip"
-# It knows walls, dogs and stairs. Paris does not occur in anything it has read, and
-# what it names there is nonsense. That is the idea of this lesson: to guess hidden
-# words, a model has to learn something about what words mean, and it can learn that
-# only from what it has read. Now a sentence of your own. Can you find a hole that it
-# fills better than you expected, and one where it has no idea?
+# It knows walls, dogs and stairs. Of Paris it has never read, and names nonsense. That
+# is the idea of this lesson: to guess hidden words, a model has to learn something
+# about what words mean, and it can learn that only from what it has read. Now a
+# sentence of your own. Can you find a hole that it fills better than you expected, and
+# one where it has no idea?
 
 # %%
 yours = "The cat slept on the [MASK]."
