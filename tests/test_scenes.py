@@ -15,6 +15,7 @@ from tools.corpora.scenes import (
     read_patterns,
     scenes,
 )
+from tools.corpora.scenes.__main__ import main
 from tools.pretrain.guesser import SENTENCES
 from tools.pretrain.settings import GuesserSettings
 from tools.pretrain.stories import HELD_OUT, PAGE, held_out_texts, page_of_scenes, texts
@@ -122,3 +123,19 @@ def test_stories_and_pages_of_scenes_come_by_turns():
     held = held_out_texts(settings, None)
     assert len(held) == 1000
     assert held[500] == page_of_scenes(HELD_OUT)
+
+
+def test_the_command_prints_scenes_or_names_what_is_wrong(tmp_path, capsys):
+    assert main(["--count", "3", "--seed", "4"]) == 0
+    assert capsys.readouterr().out.splitlines() == scenes(4, 3)
+    assert main(["--check", str(PATTERNS / "home.txt")]) == 0
+    assert "patterns," in capsys.readouterr().out
+    assert main(["--check", str(tmp_path / "none.txt")]) == 1
+    assert "none.txt" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["--count", "0"])
+    assert "--count is 0: give 1 to" in capsys.readouterr().err
+
+
+def test_paris_occurs_in_no_scene():
+    assert not any("paris" in written(one) for one in all_patterns())

@@ -422,3 +422,36 @@ def test_the_torch_way_goes_first():
     assert found(DETOUR).what == "numbers"
     asked = replace(MIXED, locates=False)
     assert found(DETOUR, exercise=asked) is None
+
+
+def test_a_list_of_flags_is_not_compared():
+    source = """
+def report(words, weights):
+    mean = sum(weights) / len(weights)
+    odd = [[one > mean, one < 1] for one in weights]
+    return len(words), odd[0]
+"""
+    assert told(source).line.number == 5  # right answers may keep theirs otherwise
+
+
+def test_a_line_is_not_accused_of_what_follows_where_that_was_given():
+    source = """
+def report(words, weights):
+    odd = (weights[0], weights[1] ** 3)
+    first = odd[0]
+    out = (first, odd[1] / 7)
+    return out
+"""
+    one = told(source)
+    assert one.line.number == 3 and "nor what follows" not in str(one)
+
+
+def test_numbers_that_torch_does_not_see_are_not_called_known():
+    source = """
+import numpy as np
+def mixed(x, y):
+    out = x.softmax(-1) @ y / y.shape[0]
+    odd = np.tanh(out.numpy()) * 1.7
+    return torch.from_numpy(np.where(odd > 0, out.numpy(), 0.0))
+"""
+    assert "do not show which line is wrong" in str(found(source))

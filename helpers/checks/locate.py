@@ -389,7 +389,10 @@ def look(
         if found is None:
             raise Silent(f"{reason}; by statements: {silent}") from None
         return found
-    return by_statements if found is None or by_statements.line else found
+    if found is None or by_statements.line is not None:
+        return by_statements
+    certain = found.straight and not found.whole
+    return by_statements if certain and not by_statements.straight else found
 
 
 @dataclass(frozen=True)
