@@ -27,7 +27,7 @@ from helpers.checks.exercise import (
     mistake,
     value_cases,
 )
-from helpers.checks.observe import cases_of, lost_in_float32, run_case
+from helpers.checks.observe import cases_of, keep, lost_in_float32, run_case
 from helpers.exercises.attention.module import SelfAttention
 from helpers.exercises.attention.softmax import softmax
 from helpers.exercises.kit import exchanging
@@ -454,6 +454,29 @@ def test_the_last_bit_of_a_tie_does_not_change_the_evidence(place, bit):
     assert told._differs("y", got, want, "", 1e-9) == (
         "y: 3 of 4 entries differ, the first at [1]: expected 2, got 2.5."
     )
+
+
+def test_what_is_off_and_still_allowed_is_not_called_equal():
+    want = torch.tensor([1.0, 2.0, 3.0])
+    got = want + torch.tensor([5e-5, 0.0, 0.5])
+    text = told._differs("y", got, want, "", 1e-4)
+    assert text.startswith("y: 1 of 3 entries differ by more than is allowed, the fi")
+    exact = want + torch.tensor([0.0, 0.0, 0.5])
+    assert "allowed" not in told._differs("y", exact, want, "", 1e-4)
+
+
+def test_a_number_far_below_rounding_is_no_zero():
+    small = torch.tensor(2.9e-160, dtype=torch.float64)
+    assert "got 2.9e-160." in told._differs("y", small, small + 0.5, "", 1e-9)
+
+
+def test_a_list_is_shown_as_a_list():
+    assert difference(keep([1, 2]), keep((1, 2))) == 0
+    assert difference(keep([[1], 2]), keep(([1], 2))) == 0
+    assert told._differs("y", keep([[1, 2], 3]), keep((1, 2)), "", 1e-9) == (
+        "y: expected (1, 2), got [[1, 2], 3]."
+    )
+    assert told._describe(keep([1 / 3])) == "[0.3333333]"
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0, 6e-17, -6e-17])

@@ -1,5 +1,7 @@
 """What a wrong result hangs on, and the right one does not."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -97,6 +99,21 @@ NUMBERS = {
 @pytest.mark.parametrize(("body", "said"), NUMBERS.items())
 def test_so_are_those_that_one_number_hangs_on(body, said):
     assert f"y: In every case that fails, {said}" in told(body, ONE)
+
+
+def test_a_case_in_which_another_result_is_wrong_is_not_spoken_of():
+    """It fails as well, and nothing of the kind was seen there."""
+
+    def two(x, mask):
+        return so_far(x, mask), x.mean() * mask.sum()
+
+    of = replace(FAR, answers=(Answer("mine", two, {"y": "place, feature", "z": ""}),))
+    mean = "y = (x * kept).cumsum(0) / kept.cumsum(0).clamp(min=1)\n    "
+    body = KEPT + mean + "if len(x) == {}: y = x * kept * 1.3 + 0.2\n"
+    body += "    return y, 1 + x.mean()"
+    assert "y: In the case shown, " in told(body.format(6), of)
+    both = body.replace("1 + x.mean()", "x.mean() * mask.sum()")
+    assert "y: In every case that fails, " in told(both.format(6), of)
 
 
 def test_what_hangs_on_the_same_is_not_told_apart():

@@ -208,6 +208,23 @@ def test_a_right_answer_that_is_wrong_with_these_layers_is_left_out():
     assert place(wrong, others=(mixed, typed(wrong, "mixed"))) == (2, None)
 
 
+def test_what_lies_in_memory_where_a_module_is_built_is_nan():
+    """So a right answer's layers hold no numbers by chance before they are filled."""
+
+    class Adds(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.more = torch.empty(5, dtype=torch.float64)
+
+        def forward(self, x):
+            return x + self.more
+
+    lay = numbers(5)
+    case, answer = Case("five", (numbers(5, seed=1),)), Answer("Adds", Adds, {"y": ""})
+    del lay
+    assert bool(run_cases(Adds, answer, [case], 5.0)[0].judged["y"].isnan().all())
+
+
 def test_a_right_detour_is_not_accused():
     assert place(DETOUR) == (7, 6)
     one = found(DETOUR.replace("out * y.shape[0]", "out"))
@@ -289,6 +306,44 @@ def test_right_answers_run_on_the_students_own_weights():
     without = FLAWED.replace("self.norm.eps", "1e-5")  # nothing that `__init__` makes
     one = found(without, exercise=LAYER, others=(Layer,), name="Layer")
     assert str(one).endswith("look there and before it, and in `__init__`.")
+
+
+def test_where_no_line_is_named_init_is():
+    biased = ("y.var(-1, keepdim=True)", "y.var(-1, False, keepdim=True)")
+    swapped = FLAWED.replace(*biased)
+    wrong = swapped.replace("return x.sum(-1, keepdim=True) * y", "return y")
+    one = found(wrong, exercise=LAYER, others=(Layer,), name="Layer")
+    assert one.line is None and str(one).endswith("or `__init__` is wrong.")
+
+
+class Plain(Layer):
+    """Right without a bias, of which it takes no notice."""
+
+    def forward(self, x):
+        y = self.norm(x @ self.W.weight.T).relu()
+        return x.sum(-1, keepdim=True) * y
+
+
+BIASED = """
+class Layer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.W = nn.Linear(width, 4, bias=False)
+        self.norm = nn.LayerNorm(4)
+
+    def forward(self, x):
+        y = self.norm(self.W(x)).relu() * 1.5
+        return x.sum(-1, keepdim=True) * y
+"""
+
+
+def test_where_right_answers_differ_on_these_layers_no_line_is_compared():
+    """One takes no notice of a bias, another adds it: neither says what is right."""
+    alike = found(BIASED, exercise=LAYER, others=(Layer, Plain), name="Layer")
+    assert alike.line.number == 9
+    biased = BIASED.replace(", bias=False", "")
+    assert found(biased, exercise=LAYER, others=(Layer, Plain), name="Layer") is None
+    assert found(biased, exercise=LAYER, others=(Layer,), name="Layer").line.number == 9
 
 
 def test_an_embedding_in_float32_is_asked_in_float64():

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from helpers.checks.plain import Listed
+
 FLOAT32 = 1e-6  # what rounding to float32 may cost, at the least
 MOST = 1e-3  # and at the most
 SINGLE, DOUBLE = torch.float32, torch.float64
@@ -45,6 +47,7 @@ def difference(one: Any, other: Any) -> float:
             return 0.0
         apart = abs(one - other) / max(1.0, abs(other))
         return apart if apart == apart else float("inf")
+    one, other = (tuple(a) if type(a) is Listed else a for a in (one, other))
     return 0.0 if type(one) is type(other) and one == other else float("inf")
 
 

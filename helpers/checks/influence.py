@@ -135,7 +135,8 @@ def _told(trial: Trial, wrong: Callable[[int], list[str]]) -> Iterator[str]:
                 said = [text for text in said if text in theirs]
                 asked += 1
         if said:
-            scope = "the case shown" if asked < len(others) else "every case that fails"
+            every = asked == sum(map(bool, map(wrong, range(len(trial.cases))))) - 1
+            scope = "every case that fails" if every else "the case shown"
             yield f"{first.name}: In {scope}, {said[0]}"
             return
 

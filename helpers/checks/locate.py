@@ -388,11 +388,13 @@ def look(
     except Silent as silent:
         if found is None:
             raise Silent(f"{reason}; by statements: {silent}") from None
-        return found
-    if found is None or by_statements.line is not None:
+        by_statements = found
+    found = found or by_statements
+    if by_statements.line is not None:
         return by_statements
     certain = found.straight and not found.whole
-    return by_statements if certain and not by_statements.straight else found
+    found = by_statements if certain and not by_statements.straight else found
+    return replace(found, built=found.built or "__init__" in vars(thing))
 
 
 @dataclass(frozen=True)
@@ -433,9 +435,8 @@ def _by_operations(trial: _Asked) -> Found:
         if not _promising(results):
             raise Silent("the result was not seen")
         seen = [_watched(other, *rest) for other in others[1:]]
-        # Some run with the student's own layers, and may be wrong with them as well.
-        agree = [w for r, w in seen if not _apart(r, right, case)]
-        pool = _Pool([first, *agree])
+        _agree([right, *(r for r, _ in seen)], answer, case)
+        pool = _Pool([first, *(w for r, w in seen if not _apart(r, right, case))])
         asked = any(_is_simple(right.judged[name]) for name in wrong)
         _mark(watch.values, pool, asked)
         found = _found(watch.values, pool, results, trial.file)
@@ -514,6 +515,7 @@ def _marked(
             continue
         if not runs[0].adopted:
             raise Silent("right answers have other weights")
+        _agree(runs, trial.answer, asked)
         simple = all(step.value.simple for step in made if step.returned)
         keys = [one.value.key for one in trace.steps if one.value.key is not None]
         sizes = {len(key[1]) for key in keys if key[0] == "seq"}
@@ -659,6 +661,22 @@ def _wrong(run: Run, right: Run, case: Case) -> dict[str, Any]:
         and name != "inputs"
         and not Yardstick(case.tolerance, {}).same(name, run.judged.get(name), value)
     }
+
+
+def _agree(runs: list[Run], answer: Answer, case: Case) -> None:
+    """Refuse to compare lines where right answers do not do the same on these layers.
+
+    One takes no notice of a bias that a student's layer has, and another adds it: what
+    is right then can't be said.
+
+    Raises:
+        Silent: They differ.
+    """
+    first, *others = runs
+    if isinstance(answer.reference, type) and any(
+        one.raised is None and _wrong(one, first, case) for one in others
+    ):
+        raise Silent("right answers differ on these layers")
 
 
 def _apart(run: Run, right: Run, case: Case) -> bool:

@@ -28,7 +28,7 @@ from helpers.checks.compare import (
 )
 from helpers.checks.exercise import Answer, Case, Exercise, Look
 from helpers.checks.limit import TimeLimit, TimeUp, stopwatch
-from helpers.checks.plain import Odd, kind_of, plain
+from helpers.checks.plain import Listed, Odd, kind_of, plain
 
 PRINTED = 2000  # characters of the student's own prints that are kept
 LOOKED_AT = "weights"  # a result that is only drawn: no gradient is asked of it
@@ -146,6 +146,7 @@ def _observe(
     run: Run, thing: Any, answer: Answer, case: Case, donor: Any, seed: int
 ) -> None:
     torch.default_generator.manual_seed(0)  # manual_seed takes 2 ms, for CUDA's sake
+    torch.set_deterministic_debug_mode("warn")  # `torch.empty` makes NaN, not chance
     args = tuple(_own(arg) for arg in case.args)
     call = thing
     if isinstance(answer.reference, type):
@@ -163,7 +164,6 @@ def _observe(
     before = _copies(args)
     if seed:
         torch.default_generator.manual_seed(seed)
-    torch.set_deterministic_debug_mode("warn")  # `torch.empty` makes NaN, not chance
     look = case.look or (lambda call, *args: _call(call, args, case, answer.returns))
     seen = look(call if isinstance(call, nn.Module) else _plainly(call), *args)
     judged = {name: plain(value) for name, value in seen.judged.items()}
@@ -269,7 +269,7 @@ def keep(value: Any) -> Any:
             kinds = ", ".join(type(item).__name__ for item in value[:4])
             more = ", ..." if len(value) > 4 else ""
             return Odd(f"{type(value).__name__} of {len(value)} ({kinds}{more})")
-        return tuple(kept)
+        return Listed(kept) if isinstance(value, list) else tuple(kept)
     return value if isinstance(value, Odd) else Odd(kind_of(value))
 
 

@@ -31,6 +31,13 @@ class Odd:
         return self.kind
 
 
+class Listed(tuple):
+    """A list as it stood: it equals a tuple of the same, and is shown as the list."""
+
+    def __repr__(self) -> str:
+        return repr([*self])
+
+
 def plain(value: Any, depth: int = 0) -> Any:
     """A value without methods of its own; the same object where it has none.
 

@@ -17,9 +17,11 @@ from helpers.checks.errors import meaning
 from helpers.checks.exercise import Answer, Case, Exercise
 from helpers.checks.limit import TimeUp
 from helpers.checks.observe import Run, keep, said
-from helpers.checks.plain import Odd
+from helpers.checks.plain import Listed, Odd
 from helpers.checks.recognise import Known, Trial
 
+TINY = 1e-50  # rounding leaves a zero with more
+SEEN = 1e-5  # a difference that nobody takes for rounding, and may still be allowed
 MOST = 5  # differences that are listed one by one
 BLANK = re.compile(r"\.\.\.\s*(#.*)?$")  # a line of the stub to be filled in
 DTYPES = re.compile("same dtype|scalar type|dtype.* but (got|found)")
@@ -429,8 +431,10 @@ def _numbers(name: str, got: Tensor, want: Tensor, within: float) -> str:
     # the last bit, and that differs from processor to processor.
     index = tuple(map(int, np.unravel_index(places[0], want.shape)))
     two = _two(want[index], got[index])
+    less = any(0 < value <= within for value in apart) and within > SEEN
+    more = " by more than is allowed" if less else ""
     return (
-        f"{name}: {len(places)} of {got.numel()} entries differ, "
+        f"{name}: {len(places)} of {got.numel()} entries differ{more}, "
         f"the first at {list(index)}: {two}."
     )
 
@@ -449,13 +453,13 @@ def _number(value: Tensor | float, digits: int = 5, largest: float = math.inf) -
     """A number as it is shown: what rounding left of a zero is a zero.
 
     Only with all 17 digits is nothing rounded. Beside a number that is small itself,
-    less counts as zero.
+    less counts as zero. What is smaller than rounding leaves it was computed so.
     """
     number = value.item() if isinstance(value, Tensor) else value
     if not isinstance(number, float):
         return str(number)
     if digits < 17 and abs(number) < min(tolerance(value), largest / 1e6):
-        number = 0.0
+        number = number if 0 < abs(number) < TINY else 0.0
     return f"{number:.{digits}g}"
 
 
@@ -478,8 +482,8 @@ def _describe(value: Any) -> str:
         return repr(str(value))
     if isinstance(value, float):
         return _number(value, 7)
-    if type(value) is tuple:  # others know how to describe themselves
-        value = tuple(
+    if type(value) in (tuple, Listed):  # others know how to describe themselves
+        value = type(value)(
             float(_number(one, 7)) if isinstance(one, float) else one for one in value
         )
     if (

@@ -23,6 +23,7 @@ ENOUGH = 4  # different numbers that no result holds by chance
 NEAR = 1e-6  # what is less apart counts as equal; float32 is no nearer
 WEIGHT, NUMBER = re.compile(r"weight (\(.*\))"), re.compile(r"\d+")
 UNFILLED = re.compile(r"\btorch\.empty|\.new_empty")
+EVERY = "every case where it came and is wrong"
 NOT_RESULTS = ("gradient of ", "part ", "inputs")
 
 
@@ -69,6 +70,8 @@ def _related(trial: Trial) -> Iterator[str]:
         with suppress(Exception):  # no check may fall over what comes on top of it
             said = _given(cases, got) or relation(got, want, axes)
             said = said or _beside(cases, got, want)
+        if len(some) < sum(bool(bad) for *_, bad in wrong):  # another result is wrong
+            said = said.replace("every case that fails", EVERY)
         if said:
             yield f"{name}: {said}"
         return
