@@ -119,8 +119,8 @@ def test_where_nothing_is_known_before_the_sentence_says_only_that():
     assert one.known is None
     assert str(one) == (
         "As far as your numbers can be compared, line 2 (return x.cos() @ y) makes the "
-        "first that we find in no right answer. It may be another way; if not, look "
-        "there and before it."
+        "first that we do not find in right answers. It may be another way; if not, "
+        "look there and before it."
     )
 
 
@@ -128,8 +128,8 @@ def test_a_line_of_which_some_numbers_are_known_is_not_called_right():
     one = Found(Line(9, "best = pair"), known=7, straight=False, what="values", runs=2)
     assert str(one) == (
         "Of the values that line 7 makes we find at least some in right answers. We do "
-        "not find there what line 9 (best = pair) makes in some of its runs. It may be "
-        "another way; if not, look there and before it."
+        "not find after statements of theirs what line 9 (best = pair) makes in some "
+        "of its runs. It may be another way; if not, look there and before it."
     )
 
 
@@ -196,7 +196,7 @@ def mixed(x, y):
     return one @ two / y.shape[0]
 """
     assert str(found(source)) == (
-        "We find in no right answer what line 4 (two = y.sin()) makes. It may be "
+        "We do not find in right answers what line 4 (two = y.sin()) makes. It may be "
         "another way; if not, what goes into it may be wrong already: look before it "
         "and there."
     )

@@ -84,7 +84,8 @@ def test_the_last_line_is_named_where_its_values_alone_are_strange():
     assert str(one) == (
         "Up to line 8 we find your values in right answers, as far as they can be "
         "compared. Line 9 (return tuple(out + ['end'])) makes the first that we do not "
-        "find there. It may be another way; if not, look there and before it."
+        "find after statements of theirs. It may be another way; if not, look there "
+        "and before it."
     )
 
 
@@ -112,9 +113,10 @@ def test_a_line_before_others_is_not_accused_alone():
     one = told(WRONG)
     assert one.onward and str(one) == (
         "Up to line 6 we find your values in right answers, as far as they can be "
-        "compared. We find neither what line 7 (heavy = [word for word in words if "
-        "share[word] < 1 / len(words)]) makes there, nor what follows from it. It may "
-        "be another way; if not, look there and at the lines after it."
+        "compared. We do not find after statements of theirs what line 7 (heavy = "
+        "[word for word in words if share[word] < 1 / len(words)]) makes, nor what "
+        "follows from it. It may be another way; if not, look there and at the lines "
+        "after it."
     )
     early = """
 def report(words, weights):
@@ -123,9 +125,9 @@ def report(words, weights):
     return tuple(out)
 """
     assert str(told(early)) == (
-        "We find neither what line 3 (odd = max(weights) ** 3) makes in a right "
-        "answer, nor what follows from it. It may be another way; if not, look there "
-        "and at the lines after it."
+        "We do not find after statements of right answers what line 3 (odd = "
+        "max(weights) ** 3) makes, nor what follows from it. It may be another way; if "
+        "not, look there and at the lines after it."
     )
 
 
@@ -144,9 +146,9 @@ def both(words, weights):
     assert "nor what follows" in str(told(wrong, both, (largest_and_mean,), "both"))
     half_right = source.format("mean")
     assert str(told(half_right, both, (largest_and_mean,), "both")) == (
-        "We do not find in a right answer what line 3 (odd = [one**3 for one in "
-        "weights]) makes. It may be another way; if not, look there and at the lines "
-        "after it."
+        "We do not find after statements of right answers what line 3 (odd = [one**3 "
+        "for one in weights]) makes. It may be another way; if not, look there and at "
+        "the lines after it."
     )
 
 
@@ -369,8 +371,8 @@ def report(words, weights):
     return tuple(out)
 """
     assert str(told(source)).startswith(
-        "We do not find in right answers all that line 3 (odd, mean = max(weights) ** "
-        "3, sum(weights) / len(weights)) makes. It may be another way"
+        "We do not find after statements of right answers all that line 3 (odd, mean = "
+        "max(weights) ** 3, sum(weights) / len(weights)) makes. It may be another way"
     )
 
 

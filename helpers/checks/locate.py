@@ -95,20 +95,19 @@ class Found:
         if self.onward:
             return self._onward
         what, at = self.what, f"line {self.line.number} ({self.line.text})"
+        theirs = "there" if what == "numbers" else "after statements of theirs"
         if self.known is None and self.straight:
             so = f"As far as your {what} can be compared, {at} makes the first that we "
-            so += "find in no right answer"
+            so += f"do not find {self._apart}"
         elif self.known is None:
-            so = f"We find in no right answer {self._made(at)}"
-            if self.some:
-                so = f"We do not find in right answers {self._made(at)}"
+            so = f"We do not find {self._apart} {self._made(at)}"
         elif self.straight:
             so = f"Up to line {self.known} we find your {what} in right answers, as "
             so += f"far as they can be compared. L{at[1:]} makes the first that we do "
-            so += "not find there"
+            so += f"not find {theirs}"
         else:
             so = f"Of the {what} that line {self.known} makes we find at least some in "
-            so += f"right answers. We do not find there {self._made(at)}"
+            so += f"right answers. We do not find {theirs} {self._made(at)}"
         look = "look there and before it"
         if self.fed:
             look = "what goes into it may be wrong already: look before it and there"
@@ -124,21 +123,27 @@ class Found:
         return f"{'all that' if self.some else 'what'} {at} makes"
 
     @property
+    def _apart(self) -> str:
+        """Where a value was looked for: what runs within a statement, none leaves."""
+        if self.what == "numbers":
+            return "in right answers"
+        return "after statements of right answers"
+
+    @property
     def _onward(self) -> str:
-        up, there = "", "in a right answer"
+        up, there = "", self._apart
         if self.known is not None:
             up = f"Up to line {self.known} we find your {self.what} in right answers, "
             up = up + "as far as they can be compared. " if self.straight else ""
-            there = "there" if self.straight else there
+            if self.straight:
+                theirs = self.what == "values"
+                there = "after statements of theirs" if theirs else "there"
         at = f"line {self.line.number} ({self.line.text})"
         after = self.straight and not self.fed
         around = "after" if after else "before and after"
-        so = f"We find neither what {at} makes {there}, nor what follows from it"
-        if self.runs or self.some:
-            there = "there" if up and self.straight else "in right answers"
-            so = f"We do not find {there} {self._made(at)}"
-        elif not self.follows:
-            so = f"We do not find {there} what {at} makes"
+        so = f"We do not find {there} {self._made(at)}"
+        if self.follows and not (self.runs or self.some):
+            so += ", nor what follows from it"
         look = f"look there and at the lines {around} it"
         look += ", and in `__init__`" if self.built else ""
         return f"{up}{so}. It may be another way; if not, {look}."

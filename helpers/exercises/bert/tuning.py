@@ -90,7 +90,7 @@ def _optimize(call: Callable, seed: int) -> Look:
         optimizer.step()
     moved = nn.utils.parameters_to_vector(model.parameters()).detach() - before
     rates = tuple(sorted({group["lr"] for group in optimizer.param_groups}))
-    steps = {"how far the weights moved, over the learning rate": moved / RATE}
+    steps = {"how far the weights moved, in units of 5e-05": moved / RATE}
     return Look(steps | {"learning rate": rates})
 
 
