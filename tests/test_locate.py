@@ -225,6 +225,17 @@ def test_what_lies_in_memory_where_a_module_is_built_is_nan():
     assert bool(run_cases(Adds, answer, [case], 5.0)[0].judged["y"].isnan().all())
 
 
+def test_a_table_that_is_too_large_is_left_out_of_the_comparison(monkeypatch):
+    monkeypatch.setattr(located, "LARGE", 100)
+    source = """
+def mixed(x, y):
+    wide = x.repeat(20, 1).cos()
+    weights = x.softmax(-1) * 1.5
+    return (weights @ y) / y.shape[0] + 0 * wide.sum()
+"""
+    assert place(source) == (4, None)
+
+
 def test_a_right_detour_is_not_accused():
     assert place(DETOUR) == (7, 6)
     one = found(DETOUR.replace("out * y.shape[0]", "out"))
@@ -342,7 +353,12 @@ def test_where_right_answers_differ_on_these_layers_no_line_is_compared():
     alike = found(BIASED, exercise=LAYER, others=(Layer, Plain), name="Layer")
     assert alike.line.number == 9
     biased = BIASED.replace(", bias=False", "")
-    assert found(biased, exercise=LAYER, others=(Layer, Plain), name="Layer") is None
+    one = found(biased, exercise=LAYER, others=(Layer, Plain), name="Layer")
+    assert one == Found(None, layers=True)
+    assert str(one) == (
+        "With the layers that your `__init__` makes, right answers differ from one "
+        "another: look first at how each of them is made."
+    )
     assert found(biased, exercise=LAYER, others=(Layer,), name="Layer").line.number == 9
 
 

@@ -330,6 +330,28 @@ def test_an_input_that_came_back_as_it_was_is_told():
     assert "as they were given" not in asked("return x if len(x) == 4 else x.cos()")
 
 
+def test_so_is_a_list_or_a_text():
+    of = replace(
+        DOWN,
+        kind="function",
+        answers=(Answer("turned", lambda word: word[::-1], {"word": ""}),),
+        cases=lambda seed: [
+            Case("a list", (["b", "a"],), inputs=("word",)),
+            Case("a text", ("bea",), inputs=("word",)),
+        ],
+    )
+
+    def text(body):
+        return str(
+            engine.examine(of, (typed(f"turned = lambda word: {body}", "turned"),))
+        )
+
+    said = "word: Yours is `word`, as it was given."
+    assert said in text("word")
+    assert said not in text("word[::-1] if word == 'bea' else word[:1] + word[:1]")
+    assert said not in text("word[1:]")
+
+
 def test_entries_beside_an_input_that_is_false_are_told():
     said = "y: Exactly the entries differ at which `mask` is {}."
     for value, text in (("mask", "True"), ("~mask", "False")):

@@ -195,6 +195,25 @@ def report(words, weights):
     assert one.line is None or one.line.number >= 4
 
 
+def heaviest(words, weights):
+    """The word with most weight beyond the mean."""
+    mean = sum(weights) / len(weights)
+    beyond = [one - mean for one in weights]
+    return words[beyond.index(max(beyond))]
+
+
+def test_the_wrong_word_of_a_list_that_was_given_is_a_wrong_result():
+    of = replace(REPORT, answers=(Answer("heaviest", heaviest, {"word": ""}),))
+    source = """
+def heaviest(words, weights):
+    mean = sum(weights) / len(weights)
+    near = [abs(one - 3 * mean) for one in weights]
+    return words[near.index(max(near))]
+"""
+    one = told(source, of, (heaviest,), "heaviest")
+    assert (one.line.number, one.known, one.onward) == (4, 3, True)
+
+
 def test_where_all_values_are_known_that_is_said():
     source = """
 def report(words, weights):

@@ -41,6 +41,7 @@ from helpers.checks.telling import WITHIN, among, plain, telling
 
 # For all runs together. The counts come first, as they are the same everywhere.
 VALUES, NUMBERS, SECONDS = 12_000, 3_000_000, 2.0
+LARGE = 1_000_000  # numbers in a tensor: it is not looked at
 SINGLE = 1e-5  # the same in float32
 COARSE = 1e-4  # float16 is beyond it: any two numbers may be equal there
 RANDOM = (
@@ -75,9 +76,15 @@ class Found:
     follows: bool = True  # what is made from these is in no right answer, either
     loop: bool = False  # it has run before, in a loop that goes on after it
     fed: bool = False  # what goes into it may be what is wrong, and not the line
+    layers: bool = False  # right answers differ on those that `__init__` makes
 
     def __str__(self) -> str:
         """What the student is told: what was found, not what it means."""
+        if self.layers:
+            return (
+                "With the layers that your `__init__` makes, right answers differ from "
+                "one another: look first at how each of them is made."
+            )
         if self.line is None:
             so = f"All your {self.what} that can be compared occur in right answers"
             if not self.straight:
@@ -187,6 +194,10 @@ class Silent(Exception):
     """Nothing can be said; the message is the reason."""
 
 
+class _Differ(Exception):
+    """Right answers do not do the same on the student's layers."""
+
+
 class _Budget:
     """What may be spent on an answer: values, numbers in them, and seconds."""
 
@@ -274,9 +285,10 @@ class _Watch(TorchDispatchMode):
         return found
 
     def _keep(self, name, tensor, at, parents, partial=False) -> _Value:
-        self.budget.spend(tensor.numel())
+        seen = tensor if tensor.numel() <= LARGE else tensor.new_empty(0)
+        self.budget.spend(seen.numel())
         chain, built = at.chain, at.built
-        value = _Value(name, *_numbers(tensor), chain, built, partial, parents)
+        value = _Value(name, *_numbers(seen), chain, built, partial, parents)
         drawn = chain and not built and any(word in name for word in RANDOM)
         value.own = at.own
         value.drawn = bool(drawn) or any(one.drawn for one in parents)
@@ -380,8 +392,16 @@ def look(
     passing = replace(right, gradient=False) if right else None
     answer, budget = exercise.answers[index], _Budget()
     trial = _Asked(answer, thing, asked, passing, list(others), file, budget)
+    try:
+        return _by_both(trial, any(map(_comparable, wrong.values())))
+    except _Differ:
+        return Found(None, layers=True)
+
+
+def _by_both(trial: "_Asked", tensors: bool) -> Found:
+    """Where the numbers of operations leave those of right answers, or the values."""
     reason, found = "the result isn't a tensor", None
-    if any(map(_comparable, wrong.values())):
+    if tensors:
         try:
             found = _by_operations(trial)
         except Silent as silent:
@@ -399,7 +419,7 @@ def look(
         return by_statements
     certain = found.straight and not found.whole
     found = by_statements if certain and not by_statements.straight else found
-    return replace(found, built=found.built or "__init__" in vars(thing))
+    return replace(found, built=found.built or "__init__" in vars(trial.thing))
 
 
 @dataclass(frozen=True)
@@ -675,13 +695,13 @@ def _agree(runs: list[Run], answer: Answer, case: Case) -> None:
     is right then can't be said.
 
     Raises:
-        Silent: They differ.
+        _Differ: They don't.
     """
     first, *others = runs
     if isinstance(answer.reference, type) and any(
         one.raised is None and _wrong(one, first, case) for one in others
     ):
-        raise Silent("right answers differ on these layers")
+        raise _Differ
 
 
 def _apart(run: Run, right: Run, case: Case) -> bool:

@@ -473,8 +473,11 @@ def ancestors(results: Iterable[Step]) -> set[int]:
 
 
 def starts(steps: list[Step]) -> list[Step]:
-    """Where known values end, of those that a result was made from."""
-    wrong = [step for step in steps if step.returned and step.status == "unknown"]
+    """Where known values end, of those that a wrong result was made from.
+
+    A word of a list that was given may still be the wrong one.
+    """
+    wrong = [s for s in steps if s.returned and s.status in ("unknown", "given")]
     leading = ancestors(wrong)
     return [
         step
