@@ -188,6 +188,19 @@ def mixed(x, y):
     assert (one.line.number, one.known, one.fed) == (6, 5, False)
 
 
+def test_nor_is_one_into_which_a_strange_mask_went():
+    source = """
+def mixed(x, y):
+    low = x < {}
+    weights = x.softmax(-1)
+    kept = weights.masked_fill(low, 0.3) * 1.5
+    return kept @ y / y.shape[0]
+"""
+    strange, none = (found(source.format(limit)) for limit in ("-0.5", "-9"))
+    assert strange.line.number == none.line.number == 5
+    assert strange.fed and not none.fed  # nothing is below -9: a mask of one value
+
+
 def test_where_right_answers_are_left_twice_no_line_is_accused_alone():
     source = """
 def mixed(x, y):

@@ -951,8 +951,8 @@ def _starts(value: _Value) -> bool:
 def _at(starts: list[_Value], values: list[_Value], pool: _Pool, file: str) -> Found:
     """The last place where known numbers end."""
     start = starts[-1]
-    before = _ancestors([[start]])
-    odd = (one for one in values if id(one) in before and one.odd and not one.leads)
+    led = _ancestors([[start]])
+    odd = (one for one in values if id(one) in led and one.odd and not one.leads)
     last, start = start, next(odd, start)  # where the first strange number comes in
     text = _text(start, file)
     number, earlier = start.chain[0], values[: values.index(start)]
@@ -966,7 +966,8 @@ def _at(starts: list[_Value], values: list[_Value], pool: _Pool, file: str) -> F
     )
     own = any(one.own for one in values)
     alike = bool(before) and _as_in_right_answers(values, number, pool)
-    unsure = start.simple or alike or (own and "self." in text)
+    masked = any(_strange(one, pool) for one in led.values())
+    unsure = start.simple or alike or masked or (own and "self." in text)
     return Found(
         Line(number, text),
         before[-1] if before else None,
