@@ -509,6 +509,18 @@ class Deep(nn.Module):
     assert found(source.format("count", "cos"), **more).line.number == 9
 
 
+def test_a_dropout_in_eval_mode_draws_nothing(known):
+    source = """
+import torch
+def mixed(x, y):
+    with torch.inference_mode():
+        weights = torch.dropout(x.softmax(-1), 0.1, {})
+        return weights * 1.5 @ y / y.shape[0]
+"""
+    assert place(source.format("False")) == (6, 5)
+    assert found(source.format("True")) is None
+
+
 def test_a_line_that_only_makes_gradients_is_not_accused():
     def total(x, y):
         out = mixed(x, y)

@@ -330,6 +330,52 @@ def test_an_input_that_came_back_as_it_was_is_told():
     assert "as they were given" not in asked("return x if len(x) == 4 else x.cos()")
 
 
+def test_so_is_a_whole_number():
+    of = replace(
+        DOWN,
+        kind="function",
+        answers=(Answer("steps", lambda long, wide: long * wide, {"steps": ""}),),
+        cases=lambda seed: [
+            Case("small", (3, 4), inputs=("long", "wide")),
+            Case("large", (5, 7), inputs=("long", "wide")),
+        ],
+    )
+
+    def text(body):
+        asked = typed(f"steps = lambda long, wide: {body}", "steps")
+        return str(engine.examine(of, (asked,)))
+
+    assert "steps: In every case that fails, yours is `wide`." in text("wide")
+    assert "yours is `" not in text("wide if wide == 4 else 0")
+
+
+def test_so_is_a_number_that_a_class_is_built_with():
+    made = replace(DOWN.answers[0], returns={"count": ""}, parts=())
+    of = replace(
+        DOWN,
+        answers=(replace(made, reference=Counts),),
+        cases=lambda seed: [
+            Case("five to three", (numbers(2, 5),), inputs=("x",), init=(5, 3)),
+            Case("seven to four", (numbers(2, 7),), inputs=("x",), init=(7, 4)),
+        ],
+    )
+    source = (
+        "class Counts:\n    def __init__(self, d_model, d_head):\n"
+        "        self.one = d_model\n    def __call__(self, x):\n"
+        "        return self.one\n"
+    )
+    text = str(engine.examine(of, (typed(source, "Counts"),)))
+    assert "count: In every case that fails, yours is `d_model`." in text
+
+
+class Counts:
+    def __init__(self, d_model, d_head):
+        self.sum = d_model + d_head
+
+    def __call__(self, x):
+        return self.sum
+
+
 def test_so_is_a_list_or_a_text():
     of = replace(
         DOWN,
@@ -417,7 +463,8 @@ def test_the_shape_of_a_weight_is_told_in_the_words_of_the_class():
         "In every case the weight of `W` is (d_model, d_model); it should be (d_head, "
         "d_model). A weight has the size of the output first."
     ) in text("d_model, d_model")
-    assert "In every case the weight" not in text("d_model, 9")
+    assert "`W` is (9, d_model); it should be (d_head, d_model)." in text("d_model, 9")
+    assert "In every case the weight" not in text("d_model, d_model + d_head")
 
 
 class Down(torch.nn.Module):

@@ -68,7 +68,8 @@ def _related(trial: Trial) -> Iterator[str]:
         axes = trial.answer.returns.get(name, "")
         said = ""
         with suppress(Exception):  # no check may fall over what comes on top of it
-            said = _given(cases, got) or relation(got, want, axes)
+            kind = trial.answer.reference
+            said = _given(kind, cases, got) or relation(got, want, axes)
             said = said or _beside(cases, got, want)
         if len(some) < sum(bool(bad) for *_, bad in wrong):  # another result is wrong
             said = said.replace("every case that fails", EVERY)
@@ -119,6 +120,9 @@ def _in_words(asked: list[tuple], place: int) -> str:
             for name in asked[0][0]
             if all(sizes.get(name) == one[place - 1][axis] for sizes, *one in asked)
         ]
+        sizes = {one[place][axis] for one in asked}
+        if not fitting and len(sizes) == 1 and len(asked) > 1:
+            fitting = [str(*sizes)]  # the same, whatever the class is built with
         if len(fitting) != 1:
             return ""
         words += fitting
@@ -137,7 +141,14 @@ def _tensors(case: Case) -> dict[str, Tensor]:
     return {name: one for name, one in named if isinstance(one, Tensor)}
 
 
-def _given(cases: tuple[Case, ...], got: tuple) -> str:
+def _wholes(kind: Any, case: Case) -> dict[str, int]:
+    """The whole numbers that an answer is built with, or given."""
+    given = zip(case.inputs, case.args, strict=False)
+    built = built_with(kind, case) if case.init else {}
+    return built | {name: one for name, one in given if type(one) is int}
+
+
+def _given(kind: Any, cases: tuple[Case, ...], got: tuple) -> str:
     """Whether the result is an input, as it was given."""
     for place, name in enumerate(cases[0].inputs[: len(cases[0].args)]):
         if all(
@@ -148,6 +159,11 @@ def _given(cases: tuple[Case, ...], got: tuple) -> str:
             for case, mine in zip(cases, got, strict=True)
         ):
             return f"Yours is `{name}`, as it was given."
+    if all(type(mine) is int for mine in got) and len(set(got)) > 1:
+        for name in _wholes(kind, cases[0]):
+            given = [_wholes(kind, case).get(name) for case in cases]
+            if given == [*got]:
+                return f"In every case that fails, yours is `{name}`."
     for name in _tensors(cases[0]):
         if all(
             isinstance(mine, Tensor)
