@@ -692,6 +692,28 @@ def test_an_answer_that_takes_too_long_makes_it_silent(monkeypatch):
     assert time.monotonic() - start < 3
 
 
+def test_more_than_can_be_kept_does_not_end_an_import(monkeypatch, tmp_path):
+    """Half a module would be left behind, and fail for as long as the kernel runs."""
+    notes = tmp_path / "notes.txt"
+    (tmp_path / "numbers_at_import.py").write_text(
+        f"import torch\nnotes = open({str(notes)!r}, 'a')\nnotes.write('begun ')\n"
+        "for _ in range(50):\n    torch.ones(3) + 1\nnotes.write('ended ')\n"
+        "notes.close()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    source = """
+def mixed(x, y):
+    import sys
+    sys.modules.pop("numbers_at_import", None)
+    import numbers_at_import
+    return x.cos() @ y
+"""
+    monkeypatch.setattr(located, "VALUES", 40)
+    assert found(source) is None
+    words = notes.read_text().split()
+    assert words and words == ["begun", "ended"] * (len(words) // 2)
+
+
 @pytest.mark.parametrize("cap", ["VALUES", "NUMBERS"])
 def test_more_than_can_be_kept_makes_it_silent(cap, monkeypatch):
     assert found(WRONG)

@@ -53,7 +53,7 @@ class TimeLimit:
         self.seconds = seconds
 
     def __enter__(self) -> None:
-        self.armed, self.outside = True, _delicate(sys._getframe().f_back)
+        self.armed, self.outside = True, delicate(sys._getframe().f_back)
         main = threading.current_thread() is threading.main_thread()
         self.by_alarm = main and hasattr(signal, "SIGALRM")
         if self.by_alarm:
@@ -85,7 +85,7 @@ class TimeLimit:
         if not self.armed:
             return
         left = self.seconds - self.spent()
-        if left <= 0 and _delicate(frame) == self.outside:
+        if left <= 0 and delicate(frame) == self.outside:
             raise TimeUp
         signal.setitimer(signal.ITIMER_REAL, max(left, 0.05), 1.0)
 
@@ -96,7 +96,7 @@ class TimeLimit:
             if left > 0:
                 continue
             with self.lock:
-                there = _delicate(sys._current_frames().get(self.thread))
+                there = delicate(sys._current_frames().get(self.thread))
                 if self.armed and there == self.outside:
                     _raise_in(self.thread)
                     left = 1.0
@@ -112,7 +112,7 @@ def _raise_in(thread: int) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(number, error)
 
 
-def _delicate(frame: FrameType | None) -> int:
+def delicate(frame: FrameType | None) -> int:
     """How many frames, from this one outwards, must not be interrupted.
 
     An import that is cut short leaves half a module behind, which fails for as long as

@@ -34,7 +34,7 @@ from helpers.checks import blanks, steps
 from helpers.checks.blanks import Line
 from helpers.checks.compare import Yardstick
 from helpers.checks.exercise import LESSONS, Answer, Case, Exercise
-from helpers.checks.limit import TimeUp, stopwatch
+from helpers.checks.limit import TimeUp, delicate, stopwatch
 from helpers.checks.observe import Run, _observe, run_case, untouched_world
 from helpers.checks.steps import Step, Trace
 from helpers.checks.telling import WITHIN, among, plain, telling
@@ -204,6 +204,7 @@ class _Budget:
     def __init__(self, spent: Callable[[], float] | None = None) -> None:
         self.values = self.numbers = 0
         self.spent, self.over = spent or stopwatch(), ""
+        self.outside = delicate(sys._getframe())
 
     @property
     def seconds(self) -> float:
@@ -214,14 +215,15 @@ class _Budget:
         """Take a value into account.
 
         Raises:
-            TimeUp: It is one too many, and the run ends.
+            TimeUp: It is one too many, and the run ends; not in the middle of an
+                import, which would leave half a module behind.
         """
         self.values, self.numbers = self.values + values, self.numbers + numbers
         if self.values > VALUES or self.numbers > NUMBERS:
             self.over = "more is computed than can be kept"
         elif self.seconds < 0:
             self.over = "it takes too long"
-        if self.over:
+        if self.over and delicate(sys._getframe()) == self.outside:
             raise TimeUp
 
 
