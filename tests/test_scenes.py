@@ -3,7 +3,6 @@
 import random
 import re
 from functools import cache
-from itertools import pairwise
 
 import pytest
 
@@ -14,19 +13,28 @@ from tools.corpora.scenes import (
     all_patterns,
     read_patterns,
     scenes,
+    some_patterns,
 )
 from tools.corpora.scenes.__main__ import main
 from tools.pretrain.guesser import SENTENCES
 from tools.pretrain.settings import GuesserSettings
-from tools.pretrain.stories import HELD_OUT, PAGE, held_out_texts, page_of_scenes, texts
+from tools.pretrain.stories import (
+    PAGE,
+    PAGES,
+    held_out_texts,
+    page_of_scenes,
+    texts,
+    training_text,
+)
+from tools.pretrain.story_card import NOTES
 
 
 def test_there_are_many_patterns_about_many_things():
     patterns = all_patterns()
-    assert len(patterns) > 1_200
+    assert len(patterns) > 10_000
     words = {word for one in patterns for word in re.findall(r"[a-z]+", written(one))}
-    assert len(words) > 3_500
-    assert len(list(PATTERNS.glob("*.txt"))) == 4
+    assert len(words) > 6_000
+    assert len(list(PATTERNS.glob("*.txt"))) == 18
 
 
 def written(pattern: Pattern) -> str:
@@ -115,14 +123,26 @@ def test_a_malformed_line_is_named(tmp_path, line, said):
 def test_stories_and_pages_of_scenes_come_by_turns():
     settings = GuesserSettings(text="scenes", stories=3)
     read = list(texts(settings, None))
-    assert len(read) == 6
-    assert read[1::2] == [page_of_scenes(seed) for seed in range(3)]
-    for story, page in pairwise(read):
-        assert story != page
-    assert all(len(page.splitlines()) == PAGE for page in read[1::2])
+    stories, pages = (
+        read[:: PAGES + 1],
+        [t for i, t in enumerate(read) if i % (PAGES + 1)],
+    )
+    assert stories == [training_text(seed) for seed in range(3)]
+    assert pages == [page_of_scenes(seed) for seed in range(3 * PAGES)]
+    assert len(set(pages)) == len(pages) == 9
+    assert all(len(page.splitlines()) == PAGE for page in pages)
     held = held_out_texts(settings, None)
     assert len(held) == 1000
-    assert held[500] == page_of_scenes(HELD_OUT)
+    assert held[500] == page_of_scenes(0, held_out=True)
+
+
+def test_some_patterns_are_never_read():
+    """So the held-out curve tells what is known of sentences of other words."""
+    read, held = some_patterns(), some_patterns(held_out=True)
+    assert not set(read) & set(held)
+    assert len(read) + len(held) == len(all_patterns())
+    assert 30 < len(all_patterns()) / len(held) < 50
+    assert not set(scenes(3, 40)) & set(scenes(3, 40, held_out=True))
 
 
 def test_the_command_prints_scenes_or_names_what_is_wrong(tmp_path, capsys):
@@ -135,6 +155,10 @@ def test_the_command_prints_scenes_or_names_what_is_wrong(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["--count", "0"])
     assert "--count is 0: give 1 to" in capsys.readouterr().err
+
+
+def test_the_card_tells_how_many_patterns_there_are():
+    assert f"{len(all_patterns()):,} patterns" in NOTES["scenes"]
 
 
 def test_paris_occurs_in_no_scene():

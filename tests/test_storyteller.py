@@ -402,6 +402,23 @@ def test_the_table_of_neighbours_backs_off():
     assert table.guess(99, 99) in (11, 13)  # the commonest
 
 
+def test_rows_of_a_batch_are_about_equally_long_and_none_comes_twice():
+    settings = replace(GUESSER, context=64, batch_size=4)
+    lengths = torch.randint(3, 65, (400,), generator=torch.Generator().manual_seed(0))
+    lengths[:60] = 9
+    epochs = [guesser.batches(lengths, settings, epoch) for epoch in (0, 1)]
+    for found in epochs:
+        rows = torch.cat([rows for _, rows in found])
+        assert len(rows.unique()) == len(rows) > 370
+        assert {width for width, _ in found} == {16, 32, 64}
+        for width, rows in found:
+            assert len(rows) * width == settings.batch_size * settings.context
+            assert width // 2 < lengths[rows].max() <= width or width == 16
+            assert bool((lengths[rows] > width // 2).all()) or width == 16
+    first, second = ([rows.tolist() for _, rows in found] for found in epochs)
+    assert first != second and len(first) == len(second)
+
+
 def test_the_guesser_is_a_plain_bert(guesses):
     target = guesses / "bundled"
     model = BertForMaskedLM.from_pretrained(target)
@@ -415,6 +432,34 @@ def test_the_guesser_is_a_plain_bert(guesses):
         places = batch.input_ids == guesser.MASK
         own = guesser.guess_logits(model.eval(), batch.input_ids, places)
     torch.testing.assert_close(logits[places], own, atol=1e-4, rtol=0)
+
+
+def test_a_guesser_can_begin_with_the_weights_of_another(guesses, tmp_path):
+    """Words that both have keep their vectors; a new one has the mean of its pieces."""
+    other = replace(GUESSER, vocab_size=GUESSER.vocab_size + 40, steps=1)
+    guesser.prepare_guesser(tmp_path, other, None)
+    new = Tokenizer.from_file(str(tmp_path / "tokenizer.json")).get_vocab()
+    before = Tokenizer.from_file(str(guesses / "tokenizer.json"))
+    old, bundled = before.get_vocab(), guesses / "bundled"
+    trainer = guesser.GuesserTrainer(tmp_path, other)
+    trainer.begin_with(bundled)
+    weights = load_file(bundled / "model.safetensors")
+    for name in ("bert.embeddings.word_embeddings.weight", "cls.predictions.bias"):
+        theirs = weights[name].float()
+        mine = dict(trainer.model.named_parameters())[name]
+        assert all(torch.equal(mine[new[w]], theirs[old[w]]) for w in new.keys() & old)
+        word = min(w for w in new.keys() - old if "#" not in w)
+        pieces = theirs[before.encode(word, add_special_tokens=False).ids]
+        torch.testing.assert_close(mine[new[word]], pieces.mean(0))
+    name = "bert.encoder.layer.0.attention.self.query.weight"
+    mine = dict(trainer.model.named_parameters())[name]
+    assert torch.equal(mine, weights[name].float())
+    begun = training.train(tmp_path, other, kind=guesser.GuesserTrainer, start=bundled)
+    guesser_export.export_guesser(tmp_path, tmp_path / "bundled")
+    card = (tmp_path / "bundled" / "README.md").read_text()
+    assert begun.begun["step"] == GUESSER.steps
+    assert f"as an earlier one had become: {GUESSER.steps} steps, " in card
+    assert "an earlier one" not in (bundled / "README.md").read_text()
 
 
 def test_the_guessers_card_says_what_was_measured(guesses, capsys):

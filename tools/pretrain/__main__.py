@@ -105,6 +105,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--minutes", type=float, default=math.inf, help="stop for now after so many")
     add("--within", type=float, default=math.inf, help="minutes to be finished in")
     add("--further", action="store_true", help="go on with a run that has ended")
+    add("--start", type=Path, help="guesser: a bundled model to begin with")
     add("--threads", type=int, default=1, help="0: all cores; default 1")
     add("--text", choices=("world", "scenes", "books", "both"), help="what is read")
     add("--books", type=Path, help="a file of books, packed with xz")
@@ -186,7 +187,8 @@ def _read_stories(
         work.prepare(options.folder, settings, options.books)
     if options.stage == "train":
         limits = options.minutes, options.within
-        train(options.folder, settings, *limits, work.trainer, options.further)
+        more = options.further, options.start
+        train(options.folder, settings, *limits, work.trainer, *more)
     if options.stage == "export":
         work.export(options.folder, options.target)
     if options.stage == "perplexity" and not work.recompute(options.target):

@@ -4,14 +4,16 @@ Its rows are whole sentences, from one up to as many as fit: a reader asks it ab
 single sentence. Its tokens are WordPiece, as BERT's, without capitals.
 """
 
+import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from tokenizers import BertWordPieceTokenizer, Tokenizer
 from torch import Tensor
 from transformers import BertConfig, BertForMaskedLM
@@ -66,7 +68,7 @@ def fill_rows(
 ) -> list[list[int]]:
     """Rows of whole sentences, [CLS] ... [SEP] and padding, each (T,).
 
-    Every fourth row holds one sentence and the rows between as many as fit.
+    Every other row holds one sentence and the rows between as many as fit.
     """
     rows, room = [], settings.context - 2
     for text in rows_of:
@@ -79,7 +81,7 @@ def fill_rows(
         row: list[int] = []
         for piece in pieces:
             full = len(row) + len(piece) > room
-            if row and (full or len(rows) % 4 == 1):
+            if row and (full or len(rows) % 2 == 1):
                 rows.append(row)
                 row = []
             row = row + piece
@@ -166,15 +168,64 @@ def guess_logits(model: BertForMaskedLM, rows: Tensor, places: Tensor) -> Tensor
     return model.cls(states[places]).float()
 
 
+@lru_cache(maxsize=1)
+def batches(
+    lengths: Tensor, settings: GuesserSettings, epoch: int
+) -> list[tuple[int, Tensor]]:
+    """The batches of an epoch, in shuffled order: a width, and the rows that fit it.
+
+    Args:
+        lengths: of the rows, in tokens, (N,)
+        settings: each batch has batch_size x context places
+        epoch: in which the rows are shuffled anew
+    """
+    draw = torch.Generator().manual_seed(settings.seed * 1_000_003 + epoch)
+    found, least = [], 0
+    for parts in (4, 2, 1):
+        width = settings.context // parts
+        fitting = ((lengths > least) & (lengths <= width)).nonzero().flatten()
+        fitting = fitting[torch.randperm(len(fitting), generator=draw)]
+        size = settings.batch_size * parts
+        full = range(0, len(fitting) // size * size, size)
+        found += [(width, fitting[start : start + size]) for start in full]
+        least = width
+    order = torch.randperm(len(found), generator=draw).tolist()
+    return [found[place] for place in order]
+
+
 class GuesserTrainer(StoryTrainer):
     """A BERT that guesses hidden words, until the held-out curve no longer falls."""
 
     def __init__(self, *arguments):
         Trainer.__init__(self, *arguments)
+        self.lengths = (self.train_tokens != PAD).sum(1)
+        self.per_epoch = len(batches(self.lengths, self.settings, epoch=0))
 
     def build_model(self) -> BertForMaskedLM:
         """The BERT with its first weights."""
         return build_guesser(self.settings)
+
+    def begin_with(self, target: Path) -> None:
+        """Take the weights of a bundled guesser; of its words those that are ours, too.
+
+        A new word begins as the mean of the pieces that it was.
+        """
+        old = Tokenizer.from_file(str(target / "tokenizer.json"))
+        new = Tokenizer.from_file(str(self.folder / "tokenizer.json")).get_vocab()
+        theirs = load_file(target / "model.safetensors")
+        rows = [
+            [known]
+            if (known := old.token_to_id(word)) is not None
+            else old.encode(word.removeprefix("##"), add_special_tokens=False).ids
+            for word in sorted(new, key=new.get)
+        ]
+        for name, mine in self.model.named_parameters():
+            weights = theirs[name].float()
+            if len(mine) == len(new):
+                weights = torch.stack([weights[some].mean(0) for some in rows])
+            mine.data.copy_(weights)
+        facts = json.loads((target / "training.json").read_text("utf-8"))
+        self.begun = {name: facts[name] for name in ("step", "minutes")}
 
     def build_optimizers(self) -> list:
         """As the storyteller's."""
@@ -186,14 +237,14 @@ class GuesserTrainer(StoryTrainer):
         return tokens[torch.linspace(0, len(tokens) - 1, count).long()].long()
 
     def rows(self) -> Tensor:
-        """The rows of the next step: each once, in shuffled order, then again."""
-        size, rows = self.settings.batch_size, self.train_tokens
-        epoch, position = divmod(self.step, len(rows) // size)
-        if epoch != getattr(self, "_epoch", None):
-            draw = torch.Generator().manual_seed(self.settings.seed * 1_000_003 + epoch)
-            self._epoch, self._order = epoch, torch.randperm(len(rows), generator=draw)
-        chosen = self._order[position * size : (position + 1) * size]
-        return rows[chosen].long()
+        """The rows of the next step: each once, in shuffled order, then again.
+
+        Those of a step are about equally long, and are cut where the padding begins;
+        of short ones there are more.
+        """
+        epoch, position = divmod(self.step, self.per_epoch)
+        width, chosen = batches(self.lengths, self.settings, epoch)[position]
+        return self.train_tokens[chosen, :width].long()
 
     def losses(self, rows: Tensor) -> Tensor:
         """The loss of every hidden token, in nats; while training others each step."""

@@ -38,6 +38,7 @@ COUNTED = 20_000  # stories from which the tables of counts are made
 ASKED = 40  # held-out stories of which every word is asked
 SHOWN = 5  # guesses that are printed for a sentence
 
+BEGUN = "; it began as an earlier one had become: {step:,} steps, {minutes:.0f} minutes"
 CARD = """\
 ---
 license: apache-2.0
@@ -67,7 +68,7 @@ model = BertForMaskedLM.from_pretrained(folder)
 {num_heads} heads, {context} positions |
 | vocabulary | {vocab_size:,} pieces of words |
 | text | {text}; see below |
-| training | {step:,} steps of {batch_size} rows, {minutes:.0f} minutes |
+| training | {step:,} steps of {batch_size} full rows, {minutes:.0f} minutes{begun} |
 | held-out perplexity of a hidden word | {perplexity:.2f} |
 | held-out words, first guess right | **{top_1:.1%}** of {asked:,} |
 | a table of left and right neighbours | {neighbours:.1%} |
@@ -119,6 +120,7 @@ def export_guesser(folder: Path, target: Path) -> None:
         "settings": state["settings"],
         "step": state["step"],
         "minutes": round(state["seconds"] / 60, 1),
+        "begun": state["begun"],
         "curve": state["curve"],
     }
     write_text(target / "training.json", json.dumps(facts, indent=1) + "\n")
@@ -254,10 +256,14 @@ def evaluate_guesser(target: Path) -> dict:
 
 def guesser_card(facts: dict) -> str:
     """The card, from the facts in training.json."""
-    shown = facts["shown"]
+    shown, begun = facts["shown"], facts.get("begun")
     rows = [f"| {s} | {', '.join(found)} |" for s, found in shown["guesses"].items()]
     return CARD.format(
-        **facts["settings"] | facts | shown | {"guesses": "\n".join(rows)},
+        **facts["settings"]
+        | facts
+        | shown
+        | {"guesses": "\n".join(rows)}
+        | {"begun": BEGUN.format(**begun) if begun else ""},
         millions=shown["parameters"] / 1e6,
         text_notes=text_notes(facts["settings"], "Each epoch hides other words."),
     )

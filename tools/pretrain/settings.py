@@ -67,10 +67,12 @@ class GuesserSettings(StorySettings):
 
     text: str = "scenes"  # it is asked about more than the story world knows
     context: int = 64  # short rows, whole sentences: it is asked about one sentence
-    stories: int = 40_000  # every epoch hides other words of them
+    stories: int = 30_000  # every epoch hides other words of them
+    dropout: float = 0.1  # a pattern of scenes is read again and again
+    decay: float = 0.65  # at the constant rate it forgets the stories
     batch_size: int = 64
     d_model: int = 192
-    vocab_size: int = 6144
+    vocab_size: int = 7168
     num_heads: int = 6
     masked: float = 0.25  # share of the tokens to be guessed; BERT: 0.15, more slowly
 

@@ -26,6 +26,7 @@ HELD_OUT_PART = 20  # one part of the books in so many is never trained on
 LEARN_FROM = 8_000  # stories from which the tokenizer learns
 NAMED = 300  # times that it then reads each name besides, so that it is one token
 PER_PART = 20  # stories for each part of a book where both are read: half and half
+PAGES = 3  # of scenes for each story where both are read
 PAGE = 16  # scenes on a page, which is then about as long as a story
 FROM_THE_MIDDLE = 0.4  # share of the training texts that leave out their beginning
 
@@ -72,7 +73,8 @@ def texts(settings: StorySettings, books: Path | None) -> Iterator[str]:
         return
     if settings.text == "scenes":
         for seed, story in enumerate(told):
-            yield from (story, page_of_scenes(seed))
+            pages = range(PAGES * seed, PAGES * (seed + 1))
+            yield from (story, *map(page_of_scenes, pages))
         return
     parts = [p for i, p in enumerate(_books(books)) if i % HELD_OUT_PART]
     random.Random(settings.seed).shuffle(parts)
@@ -88,13 +90,16 @@ def held_out_texts(settings: StorySettings, books: Path | None) -> list[str]:
         return _books(books)[::HELD_OUT_PART]
     told = [story.text() for story in held_out_stories()]
     if settings.text == "scenes":
-        told += [page_of_scenes(HELD_OUT + seed) for seed in range(HELD_OUT_STORIES)]
+        told += [page_of_scenes(seed, True) for seed in range(HELD_OUT_STORIES)]
     return told
 
 
-def page_of_scenes(seed: int) -> str:
-    """Scenes of everyday life, one to a line, about as long as a story."""
-    return "\n".join(scenes(seed, PAGE))
+def page_of_scenes(seed: int, held_out: bool = False) -> str:
+    """Scenes of everyday life, one to a line, about as long as a story.
+
+    The held-out ones are told by patterns that are never trained on.
+    """
+    return "\n".join(scenes(seed, PAGE, held_out))
 
 
 def _books(books: Path | None) -> list[str]:

@@ -79,11 +79,13 @@ NOTES = {
     "world": "Stories that `tools/corpora/stories` tells: a simulator of our own that "
     "keeps\ntrack of who is where and what lies in what, with sentence patterns "
     "written by hand.\n{read}",
-    "scenes": "By turns stories of `tools/corpora/stories`, a simulator of our own, and"
+    "scenes": "By turns a story of `tools/corpora/stories`, a simulator of our own, and"
     "\n"
-    "pages of `tools/corpora/scenes`: sixteen times a sentence or two about everyday\n"
-    "life. Their 1,853 patterns were written by a language model, which had not been\n"
-    "shown the sentences above, and none can tell one with a word that fits.\n{read}",
+    "three pages of `tools/corpora/scenes`: sixteen times a sentence or two about\n"
+    "everyday life. Their 13,789 patterns were written by a language model, which had\n"
+    "not been shown the sentences above, and none can tell one with a word that fits.\n"
+    "One pattern in forty was never read: these tell half of the held-out rows.\n"
+    "{read}",
     "both": "By turns stories of `tools/corpora/stories`, a simulator of our own, and "
     + BOOKS,
     "books": BOOKS[0].upper() + BOOKS[1:],

@@ -122,6 +122,7 @@ class Trainer:
         self.step, self.seconds, self.curve = 0, 0.0, []
         self.end = settings.steps  # may move nearer while the rate is constant
         self.landings: list[int] = []  # steps at which the rate had fallen to zero
+        self.begun: dict | None = None  # the earlier run whose weights it began with
 
     def build_model(self) -> PreTrainedModel:
         """The model with its first weights."""
@@ -196,6 +197,7 @@ class Trainer:
             "step": self.step,
             "end": self.end,
             "landings": self.landings,
+            "begun": self.begun,
             "seconds": self.seconds,
             "curve": self.curve,
         }
@@ -225,6 +227,7 @@ class Trainer:
         self.step, self.seconds = state["step"], state["seconds"]
         self.curve = state["curve"]
         self.landings = state.get("landings", [])
+        self.begun = state.get("begun")
         if state.get("end", state["settings"]["steps"]) != state["settings"]["steps"]:
             self.end = state["end"]  # the rate falls already
 
@@ -270,6 +273,7 @@ def train(
     within: float = math.inf,
     kind: type[Trainer] = Trainer,
     further: bool = False,
+    start: Path | None = None,
 ) -> Trainer:
     """Train to the end, or for some minutes; continue where it stopped.
 
@@ -280,10 +284,13 @@ def train(
         within: minutes of all sessions together in which the run is to be finished
         kind: what is trained
         further: go on with a run that has ended before its planned steps
+        start: a bundled model whose weights a new run begins with
     """
     trainer = kind(folder, settings)
     if (folder / CHECKPOINT).exists():
         trainer.load()
+    elif start is not None:
+        trainer.begin_with(start)
     if further and trainer.step == trainer.end:
         trainer.take_up()
     started, before = time.monotonic(), trainer.seconds

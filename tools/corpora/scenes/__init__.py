@@ -15,6 +15,7 @@ from pathlib import Path
 from tools.corpora.stories import words
 
 PATTERNS = Path(__file__).parent / "patterns"
+HELD_OUT_ONE_IN = 40
 READY_MADE = {"girl": tuple(words.GIRLS), "boy": tuple(words.BOYS)}
 SLOT = re.compile(r"\{([^{}]*)\}")
 CLASS = re.compile(r"([a-z_]+) = (.+)")
@@ -90,12 +91,20 @@ def all_patterns() -> tuple[Pattern, ...]:
     return tuple(pattern for file in files for pattern in read_patterns(file))
 
 
-def scenes(seed: int, count: int) -> list[str]:
+@cache
+def some_patterns(held_out: bool = False) -> tuple[Pattern, ...]:
+    """The patterns that a model reads, or one in forty that none does."""
+    every = enumerate(all_patterns())
+    return tuple(one for n, one in every if (n % HELD_OUT_ONE_IN == 0) == held_out)
+
+
+def scenes(seed: int, count: int, held_out: bool = False) -> list[str]:
     """So many scenes of different patterns, the same for the same seed.
 
     Args:
         seed: any integer
         count: how many, at most as many as there are patterns
+        held_out: of patterns that no model reads
     """
     rng = random.Random(seed)
-    return [pattern.tell(rng) for pattern in rng.sample(all_patterns(), count)]
+    return [one.tell(rng) for one in rng.sample(some_patterns(held_out), count)]

@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 
-from tools.corpora.scenes import PatternError, all_patterns, read_patterns, scenes
+from tools.corpora.scenes import PatternError, read_patterns, scenes, some_patterns
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -16,7 +16,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", type=Path, metavar="FILE", help="check a file")
     args = parser.parse_args(arguments)
     if args.check is None:
-        most = len(all_patterns())
+        most = len(some_patterns())
         if not 0 < args.count <= most:
             parser.error(f"--count is {args.count}: give 1 to {most}.")
         print(*scenes(args.seed, args.count), sep="\n")
