@@ -96,6 +96,32 @@ def mixed(x, y):
 """
 
 
+def test_the_line_that_makes_the_first_nan_is_named():
+    source = """
+def mixed(x, y):
+    rates = torch.arange({}) / 2.0
+    weights = x.softmax(-1) * (rates / rates).sum()
+    out = weights @ y
+    return out / y.shape[0]
+"""
+    one = found("import torch\n" + source.format("0, 3"))
+    assert one.nan and str(one) == (
+        "Line 5 (weights = x.softmax(-1) * (rates / rates).sum()) makes the first NaN: "
+        "look there and at what goes into it."
+    )
+    assert not found("import torch\n" + source.format("1, 4")).nan
+
+
+def test_nan_that_is_right_is_no_mistake():
+    def lost(x, y):
+        return (x.softmax(-1) @ y).masked_fill(y.sum() > -1e9, torch.nan)[:2]
+
+    of = replace(MIXED, answers=(Answer("mixed", lost, {"y": "n"}),))
+    source = "def mixed(x, y):\n    return (x.sqrt() @ y)[1:3] * torch.nan"
+    one = found(source.replace("[1:3]", "[1:]"), exercise=of, others=(lost,))
+    assert one is None or not one.nan
+
+
 def test_a_place_that_is_not_filled_is_nan_and_not_what_lay_in_memory(known):
     """Not what another run finds there, nor what is right by chance."""
     full = HALF_FILLED.replace("[1:]", "")
@@ -416,6 +442,19 @@ MASK = replace(
     answers=(Answer("mask", lambda ids: (ids > 0) & (ids < 5), {"mask": "n"}),),
     cases=lambda seed: [Case("ids", (torch.tensor([[0, 3, 5, 1], [2, 7, 0, 4]]),))],
 )
+
+
+def test_the_other_half_of_a_mask_is_known_but_not_of_numbers():
+    values = [
+        located._Value("x", np.array(numbers_), 1e-9, (1,), False, False, [])
+        for numbers_ in ([0.0, 1.0, 1.0], [0.0, 1.0, 2.0])
+    ]
+    watch = located._Watch(None, located._Budget())
+    watch.values = values
+    wholes = located._Pool([watch]).wholes
+    assert located._key(np.array([1.0, 0.0, 0.0])) in wholes
+    assert located._key(np.array([0.0, 1.0, 2.0])) in wholes
+    assert located._key(np.array([1.0, 0.0, -1.0])) not in wholes
 
 
 def test_masks_count_where_a_mask_is_asked_for():

@@ -464,6 +464,7 @@ def test_the_shape_of_a_weight_is_told_in_the_words_of_the_class():
         "d_model). A weight has the size of the output first."
     ) in text("d_model, d_model")
     assert "`W` is (9, d_model); it should be (d_head, d_model)." in text("d_model, 9")
+    assert "`W` is (d_model * d_head, d_model);" in text("d_model, d_model * d_head")
     assert "In every case the weight" not in text("d_model, d_model + d_head")
 
 

@@ -1,7 +1,7 @@
 """Right up to here, in plain Python: what each statement of an answer made."""
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -193,6 +193,20 @@ def report(words, weights):
 """
     one = told(source.replace("weight > limit", "weight > limit * 2"))
     assert one.line is None or one.line.number >= 4
+
+
+@dataclass
+class Plan:
+    size: int
+    rate: float
+
+
+def test_what_a_dataclass_holds_is_compared():
+    plan = Plan(3, 0.7)
+    assert freeze(plan) == freeze({"size": 3, "rate": 0.7}) != freeze(Plan(3, 0.9))
+    assert freeze(Plan).key is None
+    vars(plan).clear()  # as a student's own may be
+    assert freeze(plan) == freeze({"size": None, "rate": None})
 
 
 def heaviest(words, weights):

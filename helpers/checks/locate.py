@@ -77,6 +77,7 @@ class Found:
     loop: bool = False  # it has run before, in a loop that goes on after it
     fed: bool = False  # what goes into it may be what is wrong, and not the line
     layers: bool = False  # right answers differ on those that `__init__` makes
+    nan: bool = False  # it makes NaN from what is none
 
     def __str__(self) -> str:
         """What the student is told: what was found, not what it means."""
@@ -98,6 +99,11 @@ class Found:
             return (
                 f"{so}: look at {axes}indices, comparisons and at what is returned; or "
                 f"a step is missing{', or `__init__` is wrong' if self.built else ''}."
+            )
+        if self.nan:
+            return (
+                f"Line {self.line.number} ({self.line.text}) makes the first NaN: look "
+                "there and at what goes into it."
             )
         if self.onward:
             return self._onward
@@ -463,6 +469,9 @@ def _by_operations(trial: _Asked) -> Found:
         results = [_results(value, watch.values) for value in wrong.values()]
         if not _promising(results):
             raise Silent("the result was not seen")
+        if any(_any_nan(run.judged.get(n)) > _any_nan(right.judged[n]) for n in wrong):
+            if found := _first_nan(watch.values, results, trial.file):
+                return found
         seen = [_watched(other, *rest) for other in others[1:]]
         _agree([right, *(r for r, _ in seen)], answer, case)
         pool = _Pool([first, *(w for r, w in seen if not _apart(r, right, case))])
@@ -800,7 +809,8 @@ class _Pool:
         self.floats = _all(values)
         self.calls = {value.call for value in values}
         self.wholes = {_key(one.numbers) for one in values if one.simple}
-        self.wholes |= {_key(1 - one.numbers) for one in values if one.simple}
+        masks = (one.numbers for one in values if one.simple and _is_mask(one.numbers))
+        self.wholes |= {_key(1 - one) for one in masks}
 
     def holds(self, numbers: np.ndarray, exact: float) -> bool:
         """Whether every one of these numbers is in a right answer."""
@@ -809,6 +819,10 @@ class _Pool:
 
 def _all(values: list[_Value]) -> np.ndarray:
     return np.unique(np.concatenate([np.zeros(0), *(one.telling for one in values)]))
+
+
+def _is_mask(numbers: np.ndarray) -> bool:
+    return bool(np.isin(numbers, (0, 1)).all())
 
 
 def _key(numbers: np.ndarray) -> bytes:
@@ -845,6 +859,32 @@ def _found(
         whole=any(_strange(one, pool) for one in values),
         built=any(one.own for one in values),
     )
+
+
+def _any_nan(value: Any) -> bool:
+    return isinstance(value, Tensor) and bool(value.isnan().any())
+
+
+def _first_nan(
+    values: list[_Value], results: list[list[_Value]], file: str
+) -> Found | None:
+    """Where a wrong result's NaN comes from: a line that makes it from what is none.
+
+    What `torch.empty` makes is NaN in a check, and that is told elsewhere.
+    """
+    leading = _ancestors(results)
+    for one in values:
+        fresh = _has_nan(one) and not any(map(_has_nan, one.parents))
+        if fresh and id(one) in leading:
+            if not one.chain or "empty" in one.name:
+                return None
+            line = Line(one.chain[0], _text(one, file))
+            return Found(line, chain=one.chain, starts=1, fed=True, nan=True)
+    return None
+
+
+def _has_nan(value: _Value) -> bool:
+    return bool(np.isnan(value.numbers).any())
 
 
 def _strange(value: _Value, pool: _Pool) -> bool:
@@ -983,7 +1023,9 @@ def _at(starts: list[_Value], values: list[_Value], pool: _Pool, file: str) -> F
         onward=last.chain[:1] != (number,),
         follows=False,
         some=any(
-            one.status == "known" and one.chain[:1] == (number,) for one in values
+            one.status == "known" or one.status == "given" and one.name not in VIEWS
+            for one in values
+            if one.chain[:1] == (number,)
         ),
         loop=_again(start, earlier, steps.rest_of_loop(file, number)),
         fed=unsure or not (before or straight),

@@ -12,7 +12,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
@@ -274,6 +274,9 @@ def _freeze(value: Any, depth: int) -> Frozen:
         array = value.reshape(-1)
         floats = value.dtype.kind == "f"
         return _numbers(array) if floats else _wholes(array)
+    if is_dataclass(value) and not isinstance(value, type):
+        held = vars(value)  # not `getattr`, which may run a property of the student's
+        value = {one.name: held.get(one.name) for one in fields(value)}
     if depth > 4 or not isinstance(value, list | tuple | dict | set | frozenset):
         return Frozen()
     if len(value) > LARGE:

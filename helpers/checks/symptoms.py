@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -120,6 +121,16 @@ def _in_words(asked: list[tuple], place: int) -> str:
             for name in asked[0][0]
             if all(sizes.get(name) == one[place - 1][axis] for sizes, *one in asked)
         ]
+        if not fitting:
+            fitting = [
+                f"{one} * {two}"
+                for one, two in combinations(asked[0][0], 2)
+                if all(
+                    one in sizes
+                    and sizes[one] * sizes.get(two, 0) == row[place - 1][axis]
+                    for sizes, *row in asked
+                )
+            ]
         sizes = {one[place][axis] for one in asked}
         if not fitting and len(sizes) == 1 and len(asked) > 1:
             fitting = [str(*sizes)]  # the same, whatever the class is built with
