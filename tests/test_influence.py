@@ -60,16 +60,16 @@ def told(body, of=FAR, **more):
 KEPT = "kept = mask[:, None].to(x); "
 SENTENCES = {
     KEPT + "return ((x * kept).mean(0) + x * kept) / 2": (
-        'some places of your result along the axis "place" change with later places '
-        "of `x` (axis 0); in the right one they do not."
+        'some places of your result along the axis "place" changed with later places '
+        "of `x` (axis 0); in the right one they did not."
     ),
     KEPT + "return x * kept * 1.3 + 0.2": (
-        'some places of the right result along the axis "place" change with earlier '
-        "places of `x` (axis 0); in yours they do not."
+        'some places of the right result along the axis "place" changed with earlier '
+        "places of `x` (axis 0); in yours they did not."
     ),
     "return (x.cumsum(0) / (torch.arange(len(x)) + 2)[:, None])": (
-        "with other entries in `mask` your result stays as it was; the right one "
-        "changes."
+        "we put other entries into `mask`: your result stayed as it was; the right one "
+        "changed."
     ),
 }
 
@@ -81,17 +81,17 @@ def test_the_places_that_a_result_hangs_on_are_told(body, said):
 
 NUMBERS = {
     "kept = x[mask]; return (kept - kept.mean()).square().mean()": (
-        "with other entries at the last place of `x` (axis 0) your result changes; the "
-        "right one stays as it was."
+        "we put other entries at the last place of `x` (axis 0): your result changed; "
+        "the right one stayed as it was."
     ),
     "kept = x[1:-1][mask[1:-1]]; return (kept - kept.mean()).square().mean()": (
-        "with other entries at the first place of `x` (axis 0) your result stays as it "
-        "was; the right one changes."
+        "we put other entries at the first place of `x` (axis 0): your result stayed "
+        "as it was; the right one changed."
     ),
     "kept = x[:-1][mask[:-1]]; return (kept - kept.mean()).abs().pow(3).mean() "
     "+ kept.mean()": (
-        "where 1 is added to every entry of `x`, your result changes; the right one "
-        "stays as it was."
+        "we added 1 to every entry of `x`: your result changed; the right one "
+        "stayed as it was."
     ),
 }
 
@@ -127,7 +127,7 @@ def test_what_is_so_in_one_case_only_is_not_said_of_others():
     later = KEPT + (
         "return (x * kept).mean(0) + x if len(x) == 6 else x.cos().cumsum(0) * kept"
     )
-    assert "change with later places" not in told(later)
+    assert "changed with later places" not in told(later)
 
 
 def test_other_cases_that_can_not_be_asked_make_it_the_case_shown():
@@ -156,7 +156,7 @@ def test_what_is_not_finite_is_not_said_to_stay_as_it_was():
     for odd in ("(x - x) / 0", "x.abs() / 0"):
         text = told(f"return {odd}")
         assert "differ" in text or "NaN" in text
-        assert "stays as it was" not in text and "in yours they do not" not in text
+        assert "stayed as it was" not in text and "in yours they did not" not in text
 
 
 @pytest.mark.parametrize("cap", ["RUNS", "SECONDS"])

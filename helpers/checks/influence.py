@@ -191,11 +191,11 @@ def _whole(one: _Asked, place: int) -> list[str] | None:
     if mine == right:
         return []
     return [
-        f"with other entries in `{name}` "
+        f"we put other entries into `{name}`: "
         + (
-            "your result changes; the right one stays as it was."
+            "your result changed; the right one stayed as it was."
             if mine
-            else "your result stays as it was; the right one changes."
+            else "your result stayed as it was; the right one changed."
         )
     ]
 
@@ -276,14 +276,14 @@ def _by_pair(one: _Asked, mine: Tensor, right: Tensor, where: str) -> Iterator[s
     for kind, part in kinds.items():
         if bool(much.any()) and not bool((much & ~part).any()):
             yield (
-                f"some places of your result {at} change with {kind} places of "
-                f"{where}; in the right one they do not."
+                f"some places of your result {at} changed with {kind} places of "
+                f"{where}; in the right one they did not."
             )
     for kind, part in kinds.items():
         if bool(little.any()) and not bool((little & ~part).any()):
             yield (
-                f"some places of the right result {at} change with {kind} places of "
-                f"{where}; in yours they do not."
+                f"some places of the right result {at} changed with {kind} places of "
+                f"{where}; in yours they did not."
             )
 
 
@@ -292,19 +292,19 @@ def _by_place(mine: Tensor, right: Tensor, where: str) -> Iterator[str]:
     hang = [some.reshape(len(some), -1).any(1) for some in (mine, right)]
     much, little = hang[0] & ~hang[1], ~hang[0] & hang[1]
     for some, yours, theirs in (
-        (much, "changes", "stays as it was"),
-        (little, "stays as it was", "changes"),
+        (much, "changed", "stayed as it was"),
+        (little, "stayed as it was", "changed"),
     ):
         for at, text in _places(len(some)):
             if bool(some[at]):
                 yield (
-                    f"with other entries at the {text} place of {where} your result "
-                    f"{yours}; the right one {theirs}."
+                    f"we put other entries at the {text} place of {where}: your "
+                    f"result {yours}; the right one {theirs}."
                 )
         if bool(some.any()):
             yield (
-                f"with other entries at some places of {where} your result {yours}; "
-                f"the right one {theirs}."
+                f"we put other entries at some places of {where}: your result "
+                f"{yours}; the right one {theirs}."
             )
 
 
@@ -330,8 +330,8 @@ def _moved(one: _Asked, place: int) -> list[str] | None:
     )
     if mine == right:
         return []
-    kept, changed = "stays as it was", "changes"
+    kept, changed = "stayed as it was", "changed"
     return [
-        f"where 1 is added to every entry of `{name}`, your result "
+        f"we added 1 to every entry of `{name}`: your result "
         f"{kept if mine else changed}; the right one {kept if right else changed}."
     ]
