@@ -731,6 +731,27 @@ def test_an_answer_that_takes_too_long_makes_it_silent(monkeypatch):
     assert time.monotonic() - start < 3
 
 
+def test_right_answers_are_not_begun_where_time_will_not_do(monkeypatch):
+    """The first run tells how long the others take: no second is lost on them."""
+    monkeypatch.setattr(located, "SECONDS", 2.0)
+    ran = []
+
+    def counted(x, y):
+        ran.append(1)
+        return mixed(x, y)
+
+    busy = """
+import time
+def mixed(x, y):
+    end = time.thread_time() + {}
+    while time.thread_time() < end:
+        pass
+    return (x.softmax(-1) * 1.5) @ y / y.shape[0]
+"""
+    assert found(busy.format(0.4), others=[counted] * 20) is None and not ran
+    assert found(busy.format(0.01), others=[counted] * 20) and ran
+
+
 def test_more_than_can_be_kept_does_not_end_an_import(monkeypatch, tmp_path):
     """Half a module would be left behind, and fail for as long as the kernel runs."""
     notes = tmp_path / "notes.txt"

@@ -232,6 +232,19 @@ class _Budget:
         if self.over and delicate(sys._getframe()) == self.outside:
             raise TimeUp
 
+    def foresee(self, began: float, runs: int) -> None:
+        """Give up where more runs like the one that has ended can hardly be afforded.
+
+        Args:
+            began: When that run began, in seconds that are spent.
+            runs: How many are to follow.
+
+        Raises:
+            Silent: They would take twice as long as is left.
+        """
+        if (self.spent() - began) * runs > 2 * self.seconds:
+            raise Silent("it takes too long")
+
 
 class _At(NamedTuple):
     """Where an operation runs."""
@@ -454,11 +467,13 @@ def _by_operations(trial: _Asked) -> Found:
     answer, others, budget = trial.answer, trial.others, trial.budget
     for double in (True, False):
         case = _doubled(trial.case) if double else trial.case
+        began = budget.spent()
         run, watch = _watched(
             trial.thing, answer, case, None, double, trial.file, budget
         )
         if run.raised is not None:
             continue
+        budget.foresee(began, len(others))
         rest = (answer, case, run.module, double, None, budget)
         right, first = _watched(others[0], *rest)
         wrong = right.raised is None and _wrong(run, right, case)
@@ -530,12 +545,13 @@ def _marked(
     for double in (True, False):
         asked = _doubled(case) if double else case
         trace = Trace(lambda code: code.co_filename == trial.file, spend)
-        more = (None, double, trial.file, budget, trace)
+        more, began = (None, double, trial.file, budget, trace), budget.spent()
         run, watch = _watched(trial.thing, trial.answer, asked, *more)
         if trace.drew or any(value.drawn for value in watch.values):
             raise Silent("numbers are drawn at random")
         if run.raised is not None:
             continue
+        budget.foresee(began, len(trial.others))
         made: list[Step] = []
         numbers, runs = [np.zeros(0)], []
         inline: dict[bytes, np.ndarray] = {}  # ids, masks and the like
