@@ -112,6 +112,43 @@ def mixed(x, y):
     assert not found("import torch\n" + source.format("1, 4")).nan
 
 
+def test_weights_that_are_nan_before_they_are_filled_are_no_mistake():
+    lost = FLAWED.replace("y = y - y.mean", "y = (y - 9e9).sqrt() - y.mean")
+    one = found(lost, exercise=LAYER, others=(Layer,), name="Layer")
+    assert one.nan and one.line.number == 11
+    assert found(FLAWED, exercise=LAYER, others=(Layer,), name="Layer").nan is False
+
+
+def test_the_weights_of_a_fused_attention_are_known():
+    def fused(x, y):
+        return nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
+
+    of = replace(
+        MIXED,
+        answers=(Answer("mixed", fused, {"y": "n"}),),
+        cases=lambda seed: [Case("one", (numbers(2, 4, 8), numbers(1)))],
+    )
+    source = """
+import torch
+def mixed(x, y):
+    scores = x @ x.mT / 8 ** 0.5
+    later = torch.ones(4, 4, dtype=torch.bool).triu(1)
+    weights = scores.masked_fill(later, -torch.inf).softmax(-1)
+    return weights @ x * 1.5
+"""
+    one = found(source, exercise=of, others=(fused,))
+    assert (one.line.number, one.known) == (7, 6)
+    masked = typed(
+        "from torch import nn\ndef mixed(x, y):\n"
+        "    seen = x.new_ones(4, 4).tril().bool()\n"
+        "    same = nn.functional.scaled_dot_product_attention\n"
+        "    return same(x, x, x, attn_mask=seen, scale=8 ** -0.5)",
+        "mixed",
+    )
+    one = found(source, exercise=of, others=(masked,))
+    assert (one.line.number, one.known) == (7, 6)
+
+
 def test_nan_that_is_right_is_no_mistake():
     def lost(x, y):
         return (x.softmax(-1) @ y).masked_fill(y.sum() > -1e9, torch.nan)[:2]

@@ -295,7 +295,7 @@ class _Watch(TorchDispatchMode):
                 parents = [*parents, self._of(base, chain)]
                 self._keep(name, base, at, parents, partial=True)
         if self.file is None:
-            for one in _by_hand(name, args):
+            for one in _by_hand(name, args, kwargs):
                 self._keep("by hand", one, at, parents)
         return result
 
@@ -762,7 +762,7 @@ def _beside_tensors(value: Any) -> str:
     return "" if isinstance(value, Tensor) else repr(value)
 
 
-def _by_hand(name: str, args: tuple) -> Iterator[Tensor]:
+def _by_hand(name: str, args: tuple, kwargs: dict) -> Iterator[Tensor]:
     """What someone computes on the way who writes an operation out."""
     if name in ("_softmax", "_log_softmax"):
         x, dim = args[:2]
@@ -784,6 +784,14 @@ def _by_hand(name: str, args: tuple) -> Iterator[Tensor]:
         scores = query @ key.mT
         yield from (scores, scores / query.shape[-1] ** 0.5)
         yield from (query / query.shape[-1] ** 0.5, key / query.shape[-1] ** 0.5)
+        scale, mask = kwargs.get("scale"), kwargs.get("attn_mask")
+        scores = scores * (query.shape[-1] ** -0.5 if scale is None else scale)
+        if len(args) > 4 and args[4] is True:  # causal
+            later = torch.ones_like(scores, dtype=torch.bool).triu(1)
+            scores = scores.masked_fill(later, -torch.inf)
+        if mask is not None:
+            scores = scores + mask
+        yield from (scores, scores.softmax(-1))
     elif name in ("sigmoid", "silu"):
         yield from ((-args[0]).exp(), 1 + (-args[0]).exp(), args[0].sigmoid())
 
@@ -890,8 +898,9 @@ def _first_nan(
     """
     leading = _ancestors(results)
     for one in values:
-        fresh = _has_nan(one) and not any(map(_has_nan, one.parents))
-        if fresh and id(one) in leading:
+        if one.built or not _has_nan(one) or any(map(_has_nan, one.parents)):
+            continue  # a layer's weights are NaN before they are filled
+        if id(one) in leading:
             if not one.chain or "empty" in one.name:
                 return None
             line = Line(one.chain[0], _text(one, file))
