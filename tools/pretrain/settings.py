@@ -69,6 +69,7 @@ class GuesserSettings(StorySettings):
     context: int = 64  # short rows, whole sentences: it is asked about one sentence
     stories: int = 30_000  # every epoch hides other words of them
     dropout: float = 0.1  # a pattern of scenes is read again and again
+    steps: int = 4_300
     decay: float = 0.65  # at the constant rate it forgets the stories
     batch_size: int = 64
     d_model: int = 192
