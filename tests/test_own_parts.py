@@ -78,7 +78,7 @@ def test_a_part_can_be_taken_again_once_it_is_right():
 
 class Slow(LayerNorm):
     def forward(self, x):
-        for _ in range(20_000):  # far more than 20 milliseconds
+        for _ in range(5_000):  # more than 20 milliseconds, on any machine
             y = super().forward(x)
         return y
 
