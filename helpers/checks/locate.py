@@ -108,7 +108,6 @@ class Found:
         if self.onward:
             return self._onward
         what, at = self.what, f"line {self.line.number} ({self.line.text})"
-        theirs = "there" if what == "numbers" else "after statements of theirs"
         if self.known is None and self.straight:
             so = f"As far as your {what} can be compared, {at} makes the first that we "
             so += f"do not find {self._apart}"
@@ -117,10 +116,10 @@ class Found:
         elif self.straight:
             so = f"Up to line {self.known} we find your {what} in right answers, as "
             so += f"far as they can be compared. L{at[1:]} makes the first that we do "
-            so += f"not find {theirs}"
+            so += f"not find {self._theirs}"
         else:
             so = f"Of the {what} that line {self.known} makes we find at least some in "
-            so += f"right answers. We do not find {theirs} {self._made(at)}"
+            so += f"right answers. We do not find {self._theirs} {self._made(at)}"
         look = "look there and before it"
         if self.fed:
             look = "what goes into it may be wrong already: look before it and there"
@@ -143,14 +142,17 @@ class Found:
         return "after statements of right answers"
 
     @property
+    def _theirs(self) -> str:
+        """The same, where right answers have been spoken of."""
+        return "there" if self.what == "numbers" else "after statements of theirs"
+
+    @property
     def _onward(self) -> str:
         up, there = "", self._apart
         if self.known is not None:
             up = f"Up to line {self.known} we find your {self.what} in right answers, "
             up = up + "as far as they can be compared. " if self.straight else ""
-            if self.straight:
-                theirs = self.what == "values"
-                there = "after statements of theirs" if theirs else "there"
+            there = self._theirs if self.straight else there
         at = f"line {self.line.number} ({self.line.text})"
         after = self.straight and not self.fed
         around = "after" if after else "before and after"

@@ -97,7 +97,7 @@ def held_out_texts(settings: StorySettings, books: Path | None) -> list[str]:
 def page_of_scenes(seed: int, held_out: bool = False) -> str:
     """Scenes of everyday life, one to a line, about as long as a story.
 
-    The held-out ones are told by patterns that are never trained on.
+    The held-out ones are told by patterns that a run leaves out.
     """
     return "\n".join(scenes(seed, PAGE, held_out))
 

@@ -84,7 +84,8 @@ NOTES = {
     "three pages of `tools/corpora/scenes`: sixteen times a sentence or two about\n"
     "everyday life. Their 13,789 patterns were written by a language model, which had\n"
     "not been shown the sentences above, and none can tell one with a word that fits.\n"
-    "One pattern in forty was never read: these tell half of the held-out rows.\n"
+    "The run left out one pattern in forty, and these tell half of the held-out rows;\n"
+    "what it began with, if anything, may have read some of them.\n"
     "{read}",
     "both": "By turns stories of `tools/corpora/stories`, a simulator of our own, and "
     + BOOKS,

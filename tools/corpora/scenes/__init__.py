@@ -93,7 +93,7 @@ def all_patterns() -> tuple[Pattern, ...]:
 
 @cache
 def some_patterns(held_out: bool = False) -> tuple[Pattern, ...]:
-    """The patterns that a model reads, or one in forty that none does."""
+    """The patterns that a run reads, or the one in forty that it leaves out."""
     every = enumerate(all_patterns())
     return tuple(one for n, one in every if (n % HELD_OUT_ONE_IN == 0) == held_out)
 
@@ -104,7 +104,7 @@ def scenes(seed: int, count: int, held_out: bool = False) -> list[str]:
     Args:
         seed: any integer
         count: how many, at most as many as there are patterns
-        held_out: of patterns that no model reads
+        held_out: of patterns that a run leaves out
     """
     rng = random.Random(seed)
     return [one.tell(rng) for one in rng.sample(some_patterns(held_out), count)]
